@@ -164,3 +164,88 @@ fn s2_call_stacks_are_those_of_the_code() {
     let texts: Vec<&str> = ran.errors().iter().map(|error| error.text.as_str()).collect();
     assert!(texts[0].contains("AMD's branch records have no call-stack mode"), "{texts:?}");
 }
+
+/// Two tasks that yield within their calls, so that at each switch a stack is not empty.
+fn yielding(how: &str, tick_ns: u64, [first, second]: [&str; 2]) -> String {
+    let task = |name: &str, asm: &str| {
+        format!("[[sample.task]]\nname = \"{name}\"\nasm = \"{asm}\"\nturns = 150\nring = 3\n")
+    };
+    format!("[[sample]]\n{how}\nevents = [\"instructions:u\"]\nperiod = 101\ntick-ns = {tick_ns}\n")
+        + &task("first", first)
+        + &task("second", second)
+}
+
+const TWO_CALLS: &str =
+    "call 2f; jmp 9f; 2: call 3f; nop; ret; 3: imul rax, rax; int 0x83; imul rax, rax; ret; 9:";
+const ONE_CALL: &str =
+    "nop; nop; call 2f; jmp 9f; 2: imul rax, rax; int 0x83; imul rax, rax; imul rax, rax; ret; 9:";
+
+#[test]
+fn s2_each_task_has_a_stack_of_its_own() {
+    for model in [Model::Haswell, Model::IceLake, Model::SapphireRapids] {
+        let toml = yielding("call-graph = \"lbr\"", 0, [TWO_CALLS, ONE_CALL]);
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let result = ran.report.sampled().next().expect("one item");
+        let switches = result.schedule.as_ref().expect("a scheduler ran them").switches;
+        assert!(switches >= 300, "{model:?}: {switches}");
+        let stacks = result.stacks.as_ref().expect("stacks were asked for");
+        let samples: u64 = stacks.stacks.iter().map(|one| one.count).sum();
+        assert_eq!((samples, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
+        let mut deep = [0; 2];
+        for one in &stacks.stacks {
+            let code = &result.code[one.task as usize];
+            let [start, end] = code.function.map(|at| at.0);
+            let inside = one.frames.iter().all(|frame| (start..end).contains(&frame.0));
+            assert!(inside, "{model:?}: a frame of another task: {one:?}, {:?}", result.code);
+            let at = |frame: u64| frame.wrapping_sub(code.body[0].0);
+            let frames: Vec<u64> = one.frames.iter().map(|frame| at(frame.0)).collect();
+            let open: &[u64] = match (one.task, frames[0]) {
+                (0, 7..14) => &[0],
+                (0, 14..25) => &[7, 0],
+                (1, 9..24) => &[2],
+                _ => continue,
+            };
+            assert_eq!(frames[1..], *open, "{model:?}, task {}", one.task);
+            deep[one.task as usize] += one.count;
+        }
+        assert!(deep.iter().all(|&count| count >= 5), "{model:?}: {deep:?} of {samples}");
+    }
+}
+
+#[test]
+fn s2_no_task_has_a_branch_of_another() {
+    for model in [Model::Skylake, Model::Zen4] {
+        let ran = on(model, &yielding("branches = true", 0, [TWO_CALLS, ONE_CALL]));
+        ran.ends_with(0);
+        let result = ran.report.sampled().next().expect("one item");
+        let mut of = [0; 2];
+        for edge in &result.branches.as_ref().expect("they were asked for").edges {
+            let [start, end] = result.code[edge.task as usize].function.map(|at| at.0);
+            assert!((start..end).contains(&edge.from.0), "{model:?}: {edge:?}, {:?}", result.code);
+            of[edge.task as usize] += edge.count;
+        }
+        assert!(of.iter().all(|&count| count > 10), "{model:?}: {of:?}");
+    }
+}
+
+/// With ticks, though all of ring 3 is stepped: the tasks get on.
+#[test]
+fn s2_stacks_of_tasks_that_ticks_switch_are_their_own() {
+    let code = [TWO_CALLS, ONE_CALL].map(|asm| asm.replace("int 0x83; ", ""));
+    let toml = yielding("call-graph = \"lbr\"", 10_000_000, [&code[0], &code[1]]);
+    let ran = on(Model::Skylake, &toml);
+    ran.ends_with(0);
+    let result = ran.report.sampled().next().expect("one item");
+    let schedule = result.schedule.as_ref().expect("a scheduler ran them");
+    assert!(schedule.switches >= 4, "{schedule:?}");
+    let stacks = result.stacks.as_ref().expect("stacks were asked for");
+    let mut deep = [0; 2];
+    for one in &stacks.stacks {
+        let [start, end] = result.code[one.task as usize].function.map(|at| at.0);
+        let inside = one.frames.iter().all(|frame| (start..end).contains(&frame.0));
+        assert!(inside, "a frame of another task: {one:?}, {:?}", result.code);
+        deep[one.task as usize] += if one.frames.len() > 1 { one.count } else { 0 };
+    }
+    assert!(deep.iter().all(|&count| count >= 3), "{deep:?}: {stacks:?}");
+}

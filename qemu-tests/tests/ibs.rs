@@ -152,6 +152,11 @@ fn s1_ibs_refuses_what_it_cannot_by_name() {
             "[[sample]]\nprecise = true\nevents = [\"{event}\"]\nasm = \"nop\"\nperiod = {period}\n"
         )
     };
+    let random = item("r01c0", 1000).replace("precise", "randomise = true\nprecise");
+    let ran = on(Model::Skylake, &random);
+    ran.ends_with(1);
+    let refused = "randomise is for instruction-based sampling (IBS): a counter, and PEBS, start";
+    assert!(ran.errors()[0].text.contains(refused), "{:?}", ran.errors());
     for (model, event, period, part) in [
         (Model::Zen4, "ex_ret_instr", 272, "IBS samples by cycles"),
         (Model::Zen4, "cycles:u", 272, "every ring"),
@@ -179,4 +184,109 @@ fn k1_the_checks_of_ibs_pass_where_it_is_and_are_skipped_elsewhere() {
         let skipped = checks.iter().filter(|check| check.verdict == CheckVerdict::Skip);
         assert_eq!(skipped.count() as u32, 10 - passed, "{model:?}: {checks:#?}");
     }
+}
+
+/// With one period from the same value each time, a loop that divides it is sampled in few places; random periods see all of it.
+#[test]
+fn s1_random_periods_spread_over_a_loop_that_divides_them() {
+    const LENGTHS: std::ops::Range<usize> = 8..24;
+    let item = |nops: usize, randomise: bool| {
+        let asm = vec!["nop"; nops].join("; ");
+        let turns = 40_000 / nops;
+        format!(
+            "[[sample]]\nprecise = true\nrandomise = {randomise}\nevents = [\"r00c1\"]\nperiod = 272\n\
+             asm = \"{asm}\"\nturns = {turns}\n"
+        )
+    };
+    let toml: String = LENGTHS.map(|nops| item(nops, false) + &item(nops, true)).collect();
+    let ran = on(Model::Zen4, &toml);
+    ran.ends_with(0);
+    let results = sampled(&ran);
+    let (mut narrow, mut sums) = (0, [0; 2]);
+    for (nops, pair) in LENGTHS.zip(results.chunks(2)) {
+        let [fixed, random] = pair else { panic!("two items each") };
+        let places = |result: &SampleResult| {
+            let [start, end] = result.code[0].body.map(|at| at.0);
+            result.addresses.iter().filter(|row| (start..end).contains(&row.address.0)).count()
+        };
+        is_whole(fixed, Model::Zen4);
+        let one = &random.events[0];
+        assert_eq!((one.samples + one.dropped, one.lost), (one.overflows, 0), "{one:?}");
+        let ended = one.ended.expect("its periods are random");
+        let beside = one.witness.expect("a counter counts beside");
+        let off = (ended + one.rest).abs_diff(beside);
+        assert!(off <= HANDLER * (one.overflows + 4), "{ended}, {beside}: {one:?}");
+        assert!(one.remarks.iter().any(|text| text.contains("random")), "{one:?}");
+        assert_eq!(fixed.events[0].ended, None);
+        // Of some 130 samples most of the loop.
+        assert!(places(random) >= nops * 3 / 4, "{nops}: {}", places(random));
+        narrow += usize::from(places(fixed) <= 2);
+        sums = [sums[0] + ended, sums[1] + one.overflows];
+    }
+    assert!(narrow >= 1, "some loop divides a period with the handler's end");
+    // Some 2,000 periods from -63 to 63 around their mean: it is met within 3 (4 standard deviations of theirs).
+    assert!(sums[1] > 1_500, "{sums:?}");
+    assert!(sums[0].abs_diff(272 * sums[1]) < 4 * sums[1], "{sums:?}");
+}
+
+/// The seed is the same on each emulated machine, and so are the samples.
+#[test]
+fn s1_random_periods_repeat_on_the_emulated_pmu() {
+    let item = |event: &str| {
+        format!(
+            "[[sample]]\nprecise = true\nrandomise = true\nevents = [\"{event}\"]\nperiod = 512\n\
+             asm = \"imul rax, rax; nop\"\nturns = 20000\nkeep = \"samples\"\n"
+        )
+    };
+    for model in MODELS {
+        let toml = ["ibs_op", "ibs_fetch"].map(item).concat();
+        let [first, second] = [(); 2].map(|()| on(model, &toml));
+        let of = |ran: &Ran| {
+            ran.ends_with(0);
+            let chunks: Vec<String> = (0..2)
+                .flat_map(|item| {
+                    ran.report
+                        .samples(item)
+                        .map(|chunk| {
+                            let places: Vec<_> =
+                                chunk.iter().map(|(address, ..)| address).collect();
+                            format!("{places:x?}")
+                        })
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+            let counts: Vec<_> = sampled(ran)
+                .iter()
+                .map(|one| (one.events[0].overflows, one.events[0].ended))
+                .collect();
+            (chunks, counts)
+        };
+        assert_eq!(of(&first), of(&second), "{model:?}");
+        for (overflows, ended) in of(&first).1 {
+            let ended = ended.expect("random");
+            assert!(overflows > 50, "{model:?}");
+            assert!(
+                ended.abs_diff(512 * overflows) < 20 * overflows,
+                "{model:?}: {ended} of {overflows}"
+            );
+        }
+    }
+}
+
+/// An entry of the extended table that is changed by what it holds: 0x10000 behind RESET, then vector, mode and mask.
+#[test]
+fn s1_the_extended_apic_registers_take_read_modify_write() {
+    // The task finds the page through the firmware's map of physical memory; IBS_CTL is read first, as a driver does.
+    let asm = "mov ecx, 0xc001103a; rdmsr; mov rdi, 0xffff8000fee00510; mov dword ptr [rdi], 0x10000; \
+               or dword ptr [rdi], 0x4e2; and dword ptr [rdi], 0xfffeffff; lock bts dword ptr [rdi], 16; setc al; \
+               xor dword ptr [rdi], 2; mov edx, 0x10; add [rdi], edx; btr dword ptr [rdi], 16; setc ah; movzx eax, ax; \
+               shl rax, 32; mov edx, [rdi]; or rax, rdx; mov dword ptr [rdi], 0x10000; mov [r14], rax";
+    let toml = format!(
+        "[[run]]\ntick-ns = 0\n[[run.task]]\nname = \"t\"\nasm = \"{asm}\"\nturns = 1\nring = 0\n"
+    );
+    let ran = on(Model::Zen4, &toml);
+    ran.ends_with(0);
+    let tasks = ran.report.tasks().next().expect("a task ran");
+    // 0x4E2 with mask; without; set again (CF 0), 2 taken out, 0x10 more, the mask taken out (CF 1).
+    assert_eq!(tasks.tasks[0].value.0, 0x100_0000_04f0, "{tasks:?}");
 }

@@ -197,3 +197,29 @@ fn s3_the_first_level_of_the_tree_comes_from_perf_metrics() {
         assert!((sum - 100.0).abs() < 0.001, "{model}: all slots went somewhere: {sum}");
     }
 }
+
+/// With a register that holds 255 slots every run overflows: its shares are refused by name, and all that does not stand on them is
+/// counted.
+#[test]
+fn s3_a_run_in_which_perf_metrics_overflowed_has_no_shares() {
+    let line = ["run", "--asm", BODY, "--pmu", "icelake", "--format", "json"];
+    let events =
+        ["perf_metrics.retiring", "topdown.slots", "branches"].map(|event| ["--event", event]);
+    let fault = ["--pmu-fault", "metrics-overflow-early"];
+    for faulty in [false, true] {
+        let fault = if faulty { &fault[..] } else { &[] };
+        let called = xtask(folder().path(), &[&line[..], events.as_flattened(), fault].concat());
+        let document: Value =
+            serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{called:#?}"));
+        let records = document["records"].as_array().unwrap();
+        let result = records.iter().find(|record| record["type"] == "result").unwrap();
+        let has = |event: &str| {
+            let metrics = result["metrics"].as_array().unwrap();
+            metrics.iter().any(|one| one["event"] == event)
+        };
+        assert!(has("topdown.slots") && has("branches"), "{faulty}: {result:#}");
+        assert_eq!(has("perf_metrics.retiring"), !faulty, "{result:#}");
+        let refused = result["uncounted"].to_string();
+        assert_eq!(refused.contains("IA32_PERF_GLOBAL_STATUS[48]"), faulty, "{result:#}");
+    }
+}

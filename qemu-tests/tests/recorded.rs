@@ -88,6 +88,36 @@ fn each_boots(kinds: impl Iterator<Item = (&'static Core, &'static Recorded)>, j
     booted
 }
 
+/// Records of stores by IA32_PEBS_ENABLE[63], which no model has.
+#[test]
+fn s1_a_recorded_sandy_bridge_has_precise_stores() {
+    let job = "[[sample]]\nevents = [{ event = \"mem-stores\", period = 71 }]\n\
+               asm = \"mov [r14+rcx], rdx; add rcx, 8; and rcx, 0x3f8\"\nturns = 3000\n";
+    for name in ["intel-core-i5-2400-cpu", "intel-core-i7-3770k-cpu"] {
+        let all = cores::all().iter();
+        let core = all.clone().find(|core| core.name.ends_with(name)).expect("it is recorded");
+        let ran = boot(recorded(&core.leaves, &core.name).unwrap(), job);
+        ran.ends_with(0);
+        let result = ran.report.sampled().next().expect("one item");
+        let one = &result.events[0];
+        assert_eq!((one.samples, one.lost), (3000 / 71, 0), "{name}: {one:?}");
+        assert_eq!(one.counter.as_deref(), Some("counter 3"), "{name}");
+        let counted: u64 = result.data.iter().map(|row| row.count).sum();
+        assert_eq!(counted, one.samples, "{name}: {result:?}");
+        assert!(result.data.iter().all(|row| row.address.0 % 8 == 0), "{name}: {result:?}");
+        for source in &result.sources {
+            assert!(source.store && source.tlb_miss.is_some() && source.locked == Some(false));
+        }
+        assert_eq!(result.sources.iter().map(|one| one.count).sum::<u64>(), one.samples, "{name}");
+        let suite = boot(
+            recorded(&core.leaves, &core.name).unwrap(),
+            "kind = \"conformance\"\nchecks = [\"pebs.*\"]",
+        );
+        let wrong = wrong(&core.name, &core.leaves, &suite);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}
+
 /// In two halves, which run at the same time.
 #[test]
 fn x10_one_recorded_core_of_each_kind_boots_intel_and_others() {

@@ -42,6 +42,8 @@ pub struct Sampling<'a> {
     pub precise: bool,
     /// The branches that the processor recorded before each sample are counted.
     pub branches: bool,
+    /// Periods of instruction-based samples are random, with the given one as their mean.
+    pub randomise: bool,
     /// Samples have the calls that led to them.
     pub call_graph: Option<CallGraph>,
 }
@@ -157,11 +159,12 @@ pub(crate) mod tests {
         pub fn any_sampling()(
             name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
-            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool, stacks: bool,
+            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
+            stacks: bool, randomise: bool,
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
-                precise, branches,
+                precise, branches, randomise,
                 call_graph: stacks.then_some(CallGraph::Lbr),
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },

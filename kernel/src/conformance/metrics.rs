@@ -278,7 +278,10 @@ fn status_bit(context: &mut Context) -> Outcome {
     if !context.has().metrics {
         return needs_register();
     }
-    let mut all = All::of("the bit can be set and cleared");
+    let mut all = All::of("the bit can be set and cleared, and a short run does not set it");
+    measured(context, work(Ring0Code::Loop))?;
+    let status = context.registers().rdmsr(global.status).unwrap_or(0);
+    all.that(status & BIT == 0, format_args!("behind {TURNS} turns of a loop: {status:#x}"));
     for (register, expected) in [(set, BIT), (global.clear, 0)] {
         let done = context.registers().wrmsr(register, BIT).is_ok();
         let seen = context.registers().rdmsr(global.status).unwrap_or(0) & BIT;

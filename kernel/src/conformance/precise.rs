@@ -63,9 +63,10 @@ fn instructions(format: Format) -> (Counter, Selection) {
         Format::Core | Format::Adaptive | Format::Adaptive32 | Format::Snapshot => {
             (Counter::General(0), Selection::of(0xc0, 0))
         }
-        Format::Nehalem => (Counter::General(0), Selection::of(0xc0, 1)),
-        // INST_RETIRED.PREC_DIST.
-        Format::Haswell | Format::Skylake => (Counter::General(1), Selection::of(0xc0, 1)),
+        // INST_RETIRED.PREC_DIST, which is counter 1's; on Nehalem INST_RETIRED.ANY_P, which is any one's.
+        Format::Nehalem | Format::Haswell | Format::Skylake => {
+            (Counter::General(1), Selection::of(0xc0, 1))
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::driver::SLOTS;
+use arch::pmu::registers::Slots;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate};
 use arch::watchdog::Watchdog;
 use kernel::snippet::events::{Counted, metrics_apart};
@@ -17,6 +19,8 @@ pub struct Counters {
     counts: Vec<u64>,
     /// The fields of PERF_METRICS that are meant instead of the counter itself, one for each of `counters`.
     metrics: Vec<Option<u8>>,
+    /// Whether PERF_METRICS overflowed in a run of the pass, so that its fields are worth nothing.
+    pub metrics_overflowed: bool,
     /// What starts and stops them.
     pub gate: Gate,
     /// The counter that ends runs, if one is free.
@@ -35,6 +39,7 @@ impl Counters {
             driver: pmu.map(Driver::new),
             counters: Vec::new(),
             metrics: Vec::new(),
+            metrics_overflowed: false,
             counts: Vec::new(),
             gate: Gate::EMPTY,
             watchdog: None,
@@ -53,7 +58,7 @@ impl Counters {
     /// Which event cannot be programmed, and why.
     pub fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        (self.watchdog, self.metrics) = (None, Vec::new());
+        (self.watchdog, self.metrics, self.metrics_overflowed) = (None, Vec::new(), false);
         if let Some(apart) = metrics_apart(pass) {
             return Err(apart);
         }
@@ -97,9 +102,15 @@ impl Counters {
             return;
         };
         let _ = driver.stop(&mut self.registers);
+        let slots = slots(driver, &mut self.registers, &self.metrics);
         let all = self.counters.iter().zip(&self.metrics);
         for (count, (&counter, &metric)) in self.counts.iter_mut().zip(all) {
-            *count = read(driver, &mut self.registers, counter, metric);
+            *count = read(driver, &mut self.registers, counter, (metric, slots));
+        }
+        if slots.is_some() {
+            // A status that cannot be read vouches for nothing.
+            let overflowed = driver.metrics_overflowed(&mut self.registers);
+            self.metrics_overflowed |= overflowed.unwrap_or(true);
         }
     }
 
@@ -114,20 +125,27 @@ impl Counters {
     pub fn peek(&mut self) -> Vec<u64> {
         let Some(driver) = &self.driver else { return Vec::new() };
         let registers = &mut self.registers;
+        let slots = slots(driver, registers, &self.metrics);
         let all = self.counters.iter().zip(&self.metrics);
-        all.map(|(&counter, &metric)| read(driver, registers, counter, metric)).collect()
+        all.map(|(&counter, &metric)| read(driver, registers, counter, (metric, slots))).collect()
     }
 }
 
-/// A counter, or the part of it that a field of PERF_METRICS is.
+/// One reading of slots and PERF_METRICS for all events of the pass that stand on them; `None`: none of them is a field.
+fn slots(driver: &Driver, registers: &mut pmu::Machine, metrics: &[Option<u8>]) -> Option<Slots> {
+    let wanted = metrics.iter().any(Option::is_some);
+    wanted.then(|| driver.slots(registers).unwrap_or_default())
+}
+
+/// A counter; of the counter of slots what the pass's one reading says, and of that the field, if one is meant.
 fn read(
     driver: &Driver,
     registers: &mut pmu::Machine,
     counter: Counter,
-    metric: Option<u8>,
+    (metric, slots): (Option<u8>, Option<Slots>),
 ) -> u64 {
-    let Some(field) = metric else { return driver.read(registers, counter).unwrap_or(0) };
-    // The shares first: slots that come between the two readings are none of theirs.
-    let Ok(shares) = driver.metrics(registers) else { return 0 };
-    shares.part(driver.read(registers, counter).unwrap_or(0), field)
+    match slots {
+        Some(slots) if counter == SLOTS => slots.of(metric),
+        _ => driver.read(registers, counter).unwrap_or(0),
+    }
 }

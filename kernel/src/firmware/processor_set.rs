@@ -236,7 +236,9 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
             let counters = &mut all.per_cpu[place].lock().counters;
             let (start, ended) = run_here(counters, functions[place], extended);
             let start = start.wrapping_add_signed(-offsets[place].ticks);
-            Ran { start, ended, counts: counters.counts().to_vec() }
+            let (counts, metrics_overflowed) =
+                (counters.counts().to_vec(), counters.metrics_overflowed);
+            Ran { start, ended, counts, metrics_overflowed }
         };
         if self.in_turn() {
             let number = |place: usize| all.members[place].number as usize;

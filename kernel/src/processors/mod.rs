@@ -26,7 +26,7 @@ use protocol::core_kind::CoreKind;
 use protocol::job::{Processors, Snippet};
 use protocol::record::{
     ContentionRounds, Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot,
-    Sum, Verdict, Within,
+    Sum, Uncounted, Verdict, Within,
 };
 use replay::{Recorder, Replay};
 
@@ -54,6 +54,8 @@ pub struct Ran {
     pub ended: Result<u64, Box<Trap>>,
     /// Counts of the pass's events; none on a processor without PMU.
     pub counts: Vec<u64>,
+    /// As [`Runner::metrics_overflowed`](crate::snippet::measure::Runner::metrics_overflowed).
+    pub metrics_overflowed: bool,
 }
 
 /// What was read at one instant.
@@ -139,7 +141,7 @@ pub fn measure_all(
             .map_err(|why| Failure { processor: Some(member.number), why })?;
         figures.push(again.metrics);
     }
-    let (taken, events) = snapshot(set, &plan);
+    let (taken, events) = snapshot(set, &plan, &first.uncounted);
     let interrupts = item.interrupt_every.map(|period| set.interrupts(period)).transpose();
     let interrupts = interrupts.map_err(|(number, reason)| {
         let why = Unmeasured::Refused(format!("interrupts at overflow: {reason}"));
@@ -182,9 +184,14 @@ pub fn measure_all(
 }
 
 /// The first pass that counts something, counting on all members.
-fn snapshot(set: &mut impl ProcessorSet, plan: &Plan) -> (SnapshotCounts, Vec<String>) {
+fn snapshot(
+    set: &mut impl ProcessorSet,
+    plan: &Plan,
+    uncounted: &[Uncounted],
+) -> (SnapshotCounts, Vec<String>) {
     let pass = plan.passes.iter().find(|pass| !pass.is_empty() && !set.in_turn());
     let mut pass = pass.cloned().unwrap_or_default();
+    pass.retain(|one| uncounted.iter().all(|other| other.event != one.event));
     while let Err((index, _)) = set.program(&pass) {
         // The result names what cannot be programmed.
         if index >= pass.len() {

@@ -18,8 +18,8 @@ use protocol::record::{Fault, Within};
 pub enum Note {
     /// A pass was programmed, or not.
     Programmed(Result<(), (usize, String)>),
-    /// A run: ticks and counts.
-    Ran(u64, Vec<u64>),
+    /// A run: ticks and counts, and whether PERF_METRICS overflowed on any member.
+    Ran(u64, Vec<u64>, bool),
 }
 
 /// Runs all members, and is the first of them to the measurement.
@@ -27,6 +27,7 @@ pub struct Recorder<'a, C> {
     set: &'a mut C,
     plan: Rc<Plan>,
     counts: Vec<u64>,
+    metrics_overflowed: bool,
     /// Notes for each of the others.
     pub notes: Vec<VecDeque<Note>>,
     /// From the first to the last beginning of each run.
@@ -39,7 +40,8 @@ impl<'a, C: ProcessorSet> Recorder<'a, C> {
     /// Nothing noted yet.
     pub fn new(set: &'a mut C, plan: Rc<Plan>) -> Self {
         let notes = set.members()[1..].iter().map(|_| VecDeque::new()).collect();
-        Self { set, plan, counts: Vec::new(), notes, skews: Vec::new(), trapped: None }
+        let (counts, skews) = (Vec::new(), Vec::new());
+        Self { set, plan, counts, metrics_overflowed: false, notes, skews, trapped: None }
     }
 
     fn note(&mut self, note: &Note) {
@@ -59,6 +61,7 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
             Some(reason) => Err((0, reason.clone())),
             None => self.set.program(pass),
         };
+        self.metrics_overflowed = false;
         self.note(&Note::Programmed(done.clone()));
         done
     }
@@ -78,6 +81,7 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         let all = self.set.run();
         let starts: Vec<u64> = all.iter().map(|ran| ran.start).collect();
+        self.metrics_overflowed |= all.iter().any(|ran| ran.metrics_overflowed);
         let mut first = None;
         for (place, Ran { ended, counts, .. }) in all.into_iter().enumerate() {
             let ticks = ended.inspect_err(|_| {
@@ -85,7 +89,11 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
             })?;
             match place {
                 0 => first = Some((ticks, counts)),
-                other => self.notes[other - 1].push_back(Note::Ran(ticks, counts)),
+                other => self.notes[other - 1].push_back(Note::Ran(
+                    ticks,
+                    counts,
+                    self.metrics_overflowed,
+                )),
             }
         }
         self.skews.push(skew(&starts));
@@ -98,6 +106,10 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
         &self.counts
     }
 
+    fn metrics_overflowed(&self) -> bool {
+        self.metrics_overflowed
+    }
+
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         self.set.explain(trap, snippet)
     }
@@ -108,6 +120,7 @@ pub struct Replay {
     plan: Rc<Plan>,
     notes: VecDeque<Note>,
     counts: Vec<u64>,
+    metrics_overflowed: bool,
     absent: Option<String>,
 }
 
@@ -115,7 +128,7 @@ impl Replay {
     /// `absent`: why this processor has no PMU; only its time is then measured.
     #[must_use]
     pub fn new(plan: Rc<Plan>, notes: VecDeque<Note>, absent: Option<String>) -> Self {
-        Self { plan, notes, counts: Vec::new(), absent }
+        Self { plan, notes, counts: Vec::new(), metrics_overflowed: false, absent }
     }
 }
 
@@ -145,17 +158,24 @@ impl Runner for Replay {
     fn load_once(&mut self, _: &Snippet) {}
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
-        let (ticks, counts) = match self.notes.pop_front() {
-            Some(Note::Ran(ticks, counts)) => (ticks, counts),
+        let (ticks, counts, overflowed) = match self.notes.pop_front() {
+            Some(Note::Ran(ticks, counts, overflowed)) => (ticks, counts, overflowed),
             // `measure` asks for nothing that was not noted.
-            _ => (0, alloc::vec![0; self.plan.passes.iter().map(Vec::len).max().unwrap_or(0)]),
+            _ => {
+                let most = self.plan.passes.iter().map(Vec::len).max();
+                (0, alloc::vec![0; most.unwrap_or(0)], false)
+            }
         };
-        self.counts = counts;
+        (self.counts, self.metrics_overflowed) = (counts, overflowed);
         Ok(ticks)
     }
 
     fn counts(&self) -> &[u64] {
         &self.counts
+    }
+
+    fn metrics_overflowed(&self) -> bool {
+        self.metrics_overflowed
     }
 
     fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {

@@ -13,6 +13,8 @@ struct Made4 {
     runs: u64,
     fault: Option<(usize, u64)>,
     in_turn: bool,
+    /// The member on which PERF_METRICS overflows.
+    overflows_on: Option<u64>,
 }
 
 fn capabilities(model: Model) -> Capabilities {
@@ -27,7 +29,7 @@ fn set(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
     let pmu = |model: Option<Model>| model.map(capabilities).ok_or("no PMU here".to_string());
     let members = (0..).zip(pmus).map(|(number, &model)| member(number, pmu(model))).collect();
     let made = costs.iter().map(|&cost| Made::new(cost, 50)).collect();
-    Made4 { members, made, runs: 0, fault: None, in_turn: false }
+    Made4 { members, made, runs: 0, fault: None, in_turn: false, overflows_on: None }
 }
 
 impl ProcessorSet for Made4 {
@@ -61,7 +63,8 @@ impl ProcessorSet for Made4 {
         each.map(|((place, made), member)| {
             let ended = made.run();
             let counts = if member.pmu.is_ok() { made.counts()[..1].to_vec() } else { vec![] };
-            Ran { start: begin + 3 * place, ended, counts }
+            let metrics_overflowed = self.overflows_on == Some(place);
+            Ran { start: begin + 3 * place, ended, counts, metrics_overflowed }
         })
         .collect()
     }
@@ -247,5 +250,21 @@ proptest! {
             prop_assert_eq!(one.metrics.len(), 1 + counts);
             prop_assert!(one.metrics[1..].iter().all(|metric| metric.value.median == 1.0));
         }
+    }
+}
+
+#[test]
+fn s3_a_share_that_overflowed_on_one_processor_is_no_figure_of_any() {
+    let models = [Some(Model::IceLake); 2];
+    for overflows_on in [None, Some(0), Some(1)] {
+        let mut set = Made4 { overflows_on, ..set(&[5, 9], &models) };
+        let result = measure_all(&mut set, 0, &item(&["loads", "share"])).unwrap();
+        let lost = overflows_on.is_some();
+        assert_eq!(result.uncounted.iter().any(|one| one.event == "share"), lost);
+        for one in &result.processors {
+            let has = one.metrics.iter().any(|metric| metric.event == "share");
+            assert_eq!(has, !lost, "{overflows_on:?} {}", one.processor);
+        }
+        assert_eq!(result.sums.len(), 2 - usize::from(lost));
     }
 }

@@ -94,6 +94,7 @@ fn count(
         skid: None,
         lost: 0,
         filtered: 0,
+        ended: None,
     }
 }
 
@@ -117,6 +118,7 @@ fn event(
             skid: Some(ibs::skid(ibs_event)),
             lost: sampling.invalid,
             filtered: sampling.filtered,
+            ended: sampling.ended(),
             ..counted
         });
     }
@@ -256,6 +258,7 @@ mod tests {
             skid: None,
             lost,
             filtered: 0,
+            ended: None,
         }
     }
 

@@ -35,6 +35,13 @@ pub(super) fn chains(item: &Sampling) -> usize {
     }
 }
 
+/// Places for the stacks of tasks that do not run; `None`: one task has all records. Other records than stacks are emptied at a switch.
+pub(super) fn apart(item: &Sampling) -> Option<usize> {
+    let tasks = item.workload.tasks.len();
+    let several = are_recorded(item) && tasks > 1;
+    several.then_some(if item.call_graph.is_some() { tasks } else { 0 })
+}
+
 /// Whether samples can have the calls that led to them.
 fn check_stacks(item: &Sampling, has: &Capabilities) -> Result<(), String> {
     if item.call_graph.is_none() {
@@ -60,7 +67,8 @@ fn check_stacks(item: &Sampling, has: &Capabilities) -> Result<(), String> {
     match &item.workload.tasks[..] {
         [task] if !item.is_scheduled() || task.ring == Ring::User => Ok(()),
         [_] => Err("call-graph: a task of ring 0 runs alone, without ticks, as the scheduler's own calls and returns would be in its stack".to_string()),
-        _ => Err("call-graph: one task has a stack of calls; the records are not kept apart for several".to_string()),
+        several if several.iter().all(|task| task.ring == Ring::User) => Ok(()),
+        _ => Err("call-graph: several tasks have stacks of calls in ring 3; one of ring 0 has the scheduler's calls and returns in its own".to_string()),
     }
 }
 

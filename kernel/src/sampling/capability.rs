@@ -57,6 +57,9 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         (false, false) => "up to tens of instructions, not precise: this processor has no IBS",
     };
     let data_address = match (has.is_intel(), has.pebs, has.ibs.is_some()) {
+        (true, true, _) if has.memory.precise_stores => {
+            "with PEBS (precise), of load-latency events and precise stores".to_string()
+        }
         (true, true, _) => of_records(has.pebs_format()).to_string(),
         (true, false, _) => "not available: this PMU has no PEBS that can be used".to_string(),
         (false, _, true) => "with IBS (precise), of operations that load or store".to_string(),

@@ -8,7 +8,7 @@ use super::{Armed, Pmu, Sampler};
 use crate::events::Known;
 use alloc::format;
 use alloc::string::{String, ToString};
-use arch::pmu::ibs::{Features, LvtOffset, Period, Unit};
+use arch::pmu::ibs::{Features, LvtOffset, Period, PeriodError, Unit};
 use arch::pmu::pmi::{ControlBlock, Filter, Sampling};
 use arch::pmu::{Capabilities, Driver, PmuError, Registers};
 use events::encode::{Counters, encode};
@@ -28,7 +28,14 @@ pub struct IbsEvent {
     pub operations: bool,
     /// Which samples are kept; `None`: all.
     pub filter: Option<Filter>,
+    /// Periods are random, from this seed.
+    pub random: Option<u32>,
 }
+
+/// Why another event has no random periods.
+pub(super) const FIXED: &str = "randomise is for instruction-based sampling (IBS): a counter, and PEBS, start each period from one value";
+/// Where random periods start from on an emulated PMU.
+pub(super) const SEED: u32 = 0x1b5;
 
 /// Shortest period. An interrupt that finds its sample taken already is counted in full, as is the way from the scheduler to a task:
 /// each has more than a hundred instructions, and with a period that fits into it the machine would do nothing else.
@@ -39,15 +46,21 @@ const CYCLES: u16 = 0x76;
 const OPERATIONS: u16 = 0xc1;
 
 impl IbsEvent {
-    const CYCLES: Self = Self { unit: Unit::Op, operations: false, filter: None };
-    const OPERATIONS: Self = Self { unit: Unit::Op, operations: true, filter: None };
-    const FETCHES: Self = Self { unit: Unit::Fetch, operations: false, filter: None };
+    const CYCLES: Self = Self { unit: Unit::Op, operations: false, filter: None, random: None };
+    const OPERATIONS: Self = Self { unit: Unit::Op, operations: true, filter: None, random: None };
+    const FETCHES: Self = Self { unit: Unit::Fetch, operations: false, filter: None, random: None };
 
     /// Operations of which some are kept, by operations where those can be counted; `None`: there are none.
     pub(super) fn of_operations(filter: Filter, has: &Capabilities) -> Option<Self> {
         let features = features(has).filter(|has| has.contains(Features::OP))?;
         let operations = features.contains(Features::COUNTS_OPS);
-        Some(Self { unit: Unit::Op, operations, filter: Some(filter) })
+        Some(Self { unit: Unit::Op, operations, filter: Some(filter), random: None })
+    }
+
+    /// The control register's part of it.
+    fn period(self, length: u64, has: Features) -> Result<Period, PeriodError> {
+        let period = Period::new(self.unit, self.operations, length, has)?;
+        if self.random.is_some() { period.randomised(has) } else { Ok(period) }
     }
 
     /// The text of an event that counts the same beside it; of fetches nothing does, and instructions come nearest. Nobody
@@ -182,8 +195,7 @@ pub(super) fn possible(pmu: &mut Pmu, event: IbsEvent, length: u64) -> Result<u8
             "a period of {length} is too short: IBS counts ring 0 as well, and interrupts would fill it; at least {MIN_PERIOD} are needed"
         ));
     }
-    Period::new(event.unit, event.operations, length, features)
-        .map_err(|error| error.to_string())?;
+    event.period(length, features).map_err(|error| error.to_string())?;
     let offset = pmu.registers.rdmsr(LvtOffset::MSR).map_err(|_| {
         format!(
             "MSR {:#x}, which names the interrupt's LVT entry, cannot be read",
@@ -216,8 +228,7 @@ pub(super) fn arm(
     const UNSUPPORTED: PmuError = PmuError::Unsupported("instruction-based sampling");
     let Some(event) = one.ibs else { return Ok(()) };
     let features = features(driver.capabilities()).ok_or(UNSUPPORTED)?;
-    let period = Period::new(event.unit, event.operations, one.period, features);
-    let period = period.map_err(|_| UNSUPPORTED)?;
+    let period = event.period(one.period, features).map_err(|_| UNSUPPORTED)?;
     let period = match event.filter {
         // The processor keeps those away that are a step too fast; the handler looks at the rest.
         Some(Filter::Loads { beyond }) => period.of_loads_from(beyond.into(), features),
@@ -230,7 +241,10 @@ pub(super) fn arm(
         .checking_address(features.contains(Features::CHECKS_ADDRESS))
         .filtered_by(event.filter)
         .keeping_count(event.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
-    block.sample_by(sampling);
+    block.sample_by(match event.random {
+        Some(seed) => sampling.randomised_from(seed),
+        None => sampling,
+    });
     Ok(())
 }
 
@@ -272,8 +286,12 @@ pub(super) fn remark(event: IbsEvent) -> String {
         ),
         Some(Filter::Stores) => "; samples that are no store are left out".to_string(),
     };
+    let random = match event.random {
+        Some(_) => "; its periods are random, each up to 63 longer or shorter",
+        None => "",
+    };
     format!(
-        "{name}: it counts every ring, so each period includes the end of its interrupt's handler{kept}"
+        "{name}: it counts every ring, so each period includes the end of its interrupt's handler{kept}{random}"
     )
 }
 

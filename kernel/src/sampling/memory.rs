@@ -10,7 +10,7 @@ use super::{Armed, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::data_source::{Datum, Encoding, Told};
+use arch::pmu::data_source::{Datum, Encoding, PRECISE_STORE, Told};
 use arch::pmu::pebs::Format;
 use arch::pmu::pmi::{Access, Accesses, ControlBlock, Filter, Outcome, Table};
 use arch::pmu::{Capabilities, Counter, PmuError, Selection, numbers};
@@ -118,8 +118,9 @@ fn intel(parts: &Parts, has: &Capabilities) -> Result<Requested, String> {
         },
         Kind::Stores => match (has.memory.stores, format) {
             (Some(stores), _) => stores,
+            (None, _) if has.memory.precise_stores => PRECISE_STORE,
             (None, Format::Core | Format::Nehalem) => {
-                return Err("records of stores have no address here (that came with Haswell); the nearest is the event `stores` with precise = true, whose records name the instruction".to_string());
+                return Err("records of stores have no address here (that came with Sandy Bridge); the nearest is the event `stores` with precise = true, whose records name the instruction".to_string());
             }
             (None, _) => (0xd0, 0x82),
         },
@@ -128,6 +129,10 @@ fn intel(parts: &Parts, has: &Capabilities) -> Result<Requested, String> {
     let mut text = format!("r{:x}:{precise}", umask << 8 | event);
     if parts.kind == Kind::Loads {
         text += &format!(":ldlat={threshold}");
+    }
+    let chosen = parts.modifiers.iter().any(|word| word.starts_with("counter="));
+    if has.memory.precise_stores && parts.kind == Kind::Stores && !chosen {
+        text += ":counter=3";
     }
     for modifier in &parts.modifiers {
         text += &format!(":{modifier}");

@@ -10,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
+use arch::time::tsc;
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
 
@@ -79,6 +80,9 @@ pub fn plan(
         one.event = requested.name(item, core::mem::take(&mut one.event));
     }
     left_out.extend(requested.refused.iter().cloned());
+    // On an emulated PMU each run is the same; elsewhere none knows how the last one began.
+    let seed = if machine.has_emulated_pmu() { ibs::SEED } else { tsc::now() as u32 };
+    let random = item.randomise.then_some(seed);
     let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
     let mut places = Vec::new();
     for one in planned.passes.into_iter().flatten() {
@@ -94,7 +98,9 @@ pub fn plan(
             left_out.push(Uncounted { event, reason });
             continue;
         }
+        let ibs_event = ibs_event.map(|ibs_event| ibs::IbsEvent { random, ..ibs_event });
         let possible = match ibs_event {
+            None if item.randomise => Err(ibs::FIXED.to_string()),
             Some(_) => ibs::check(item),
             None => precise::check(&one.selection, &has, &armed, item),
         };

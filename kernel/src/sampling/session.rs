@@ -4,6 +4,7 @@ use super::{Armed, branches, ibs, memory, precise};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::data_source::Datum;
+use arch::pmu::lbr::Saved;
 use arch::pmu::pebs::{Drain, Store};
 use arch::pmu::pmi::{Bucket, Chain, ControlBlock, Edge, REGISTERS, Sample, Throttle};
 use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
@@ -29,6 +30,8 @@ pub struct Session {
     edges: Vec<Edge>,
     /// Calls that led to the samples, counted.
     chains: Vec<Chain>,
+    /// Branch records of tasks that do not run.
+    saved: Vec<Saved>,
 }
 
 /// Ticks of the timer whose times are kept.
@@ -90,6 +93,10 @@ impl Session {
             session.chains = vec![Chain::default(); branches::chains(item)];
             block.count_chains(&mut session.chains);
             branches::count(registers, driver, kind, &mut session.edges, &mut block)?;
+            if let Some(tasks) = branches::apart(item) {
+                session.saved = vec![Saved::EMPTY; tasks];
+                block.keep_apart(&mut session.saved);
+            }
         }
         if let Some(store) = &mut session.store {
             block.take_records(Drain::new(store, driver.recording()));
@@ -124,6 +131,7 @@ impl Session {
             memory: memory::Places::default(),
             edges: Vec::new(),
             chains: Vec::new(),
+            saved: Vec::new(),
         }
     }
 

@@ -248,7 +248,8 @@ impl Sampler for Host {
                     let ip = at(index) + done[index] % task.body.len() as u64;
                     done[index] += 1;
                     let rip = at(index) + done[index] % task.body.len() as u64;
-                    let outcome = self.retire(ring, ip, rip, 0x90);
+                    let byte = task.body[(ip - at(index)) as usize];
+                    let outcome = self.retire(ring, ip, rip, byte);
                     self.tsc += 1;
                     if outcome.pmi && !self.masked && left > 0 {
                         self.interrupt(rip, false);
@@ -351,6 +352,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         limit_per_ms: 0,
         precise: false,
         branches: false,
+        randomise: false,
         call_graph: None,
         limit_us: 1,
     }

@@ -48,6 +48,11 @@ pub trait Runner {
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
 
+    /// Whether PERF_METRICS overflowed in a run since the pass was programmed.
+    fn metrics_overflowed(&self) -> bool {
+        false
+    }
+
     /// Completes what `control` said, behind the last run.
     fn finish(&mut self, controls: &mut Vec<Applied>) {
         let _ = controls;
@@ -94,6 +99,10 @@ pub trait Runner {
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
 }
+
+/// Why a field of PERF_METRICS has no figure.
+const METRICS_OVERFLOWED: &str = "PERF_METRICS overflowed in a run (IA32_PERF_GLOBAL_STATUS[48]), so its shares are of \
+    unknown slots; shorter runs have them";
 
 /// What is loaded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -170,10 +179,23 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         smis += came;
         // The registers come last, in the first pass alone; a group of events has several numbers.
         let registers = if index == 0 { snippet.setup.control.msrs.len() } else { 0 };
+        let lost = runner.metrics_overflowed();
+        let is_lost = |number: usize| {
+            let on_metrics = |one: &Counted| one.metric.is_some() && number == 1 + one.number;
+            lost && counted.iter().any(on_metrics)
+        };
         let order = core::iter::once(0)
             .chain(counted.iter().map(|one| 1 + one.number))
             .chain(core::iter::repeat_n(usize::MAX, registers));
-        numbered.extend(order.zip(metrics).skip(usize::from(index > 0)));
+        for (number, metric) in order.zip(metrics).skip(usize::from(index > 0)) {
+            match is_lost(number) {
+                true => {
+                    let reason = METRICS_OVERFLOWED.to_string();
+                    uncounted.push(Uncounted { event: metric.event, reason });
+                }
+                false => numbered.push((number, metric)),
+            }
+        }
         let per = (executions(snippet), snippet.runs);
         let used = energy::metrics(metered, runner.meters(), intervals, per, &mut uncounted);
         numbered.extend(used.into_iter().map(|metric| (usize::MAX, metric)));

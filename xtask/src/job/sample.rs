@@ -113,6 +113,9 @@ pub(crate) struct RawSample {
     /// Count the branches that the processor recorded before each sample. Default: false.
     #[serde(default)]
     branches: bool,
+    /// With IBS: periods are random, and the given one is their mean. Default: false.
+    #[serde(default)]
+    randomise: bool,
     /// The calls that led to each sample. lbr: by branch records in call-stack mode, of Intel's processors from Haswell on.
     call_graph: Option<CallGraph>,
     tick_ns: Option<u64>,
@@ -249,6 +252,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
             precise: raw.precise,
             branches: raw.branches,
+            randomise: raw.randomise,
             call_graph: raw.call_graph,
         },
         code: SnippetFile {

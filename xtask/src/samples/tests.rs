@@ -30,6 +30,7 @@ fn count(event: &str, period: u64, samples: u64) -> SampledCount {
         skid: None,
         lost: 0,
         filtered: 0,
+        ended: None,
     }
 }
 

@@ -7,6 +7,8 @@ use super::{DataSource, Encoding, Level, Snoop};
 /// Flags that [`super::Words::datum`] adds: a store; one of which it is told alone whether the first level had the line.
 pub(super) const STORE: u32 = 1 << 30;
 pub(super) const HIT_ONLY: u32 = 1 << 29;
+/// Beside that, whether the second-level TLB had it and whether it was locked: precise stores (Linux, `precise_store_data`).
+pub(super) const WITH_FLAGS: u32 = 1 << 28;
 
 /// The table of Sandy Bridge; the others change some of it.
 const SANDY_BRIDGE: [(Level, Snoop); 16] = [
@@ -93,8 +95,10 @@ pub(super) fn source(encoding: Encoding, word: u32) -> DataSource {
     let store = word & STORE != 0;
     if word & HIT_ONLY != 0 {
         let level = if word & 1 != 0 { L1 } else { NotL1 };
-        // No more than that (Linux, `precise_datala_hsw`).
-        return DataSource { level, snoop: Snoop::None, store, tlb_miss: None, locked: None };
+        // Else no more than that (Linux, `precise_datala_hsw`).
+        let told = word & WITH_FLAGS != 0;
+        let (tlb_miss, locked) = if told { (tlb_miss, locked) } else { (None, None) };
+        return DataSource { level, snoop: Snoop::None, store, tlb_miss, locked };
     }
     let (level, snoop) = place(encoding, word & bits);
     DataSource { level, snoop, store, tlb_miss, locked }

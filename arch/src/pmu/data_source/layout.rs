@@ -48,7 +48,13 @@ pub struct Words {
     pub auxiliary: bool,
     /// There is an event that samples the source and the latency of stores: its code and unit mask.
     pub stores: Option<(u16, u16)>,
+    /// Records of event CD/02 on counter 3 state the store where IA32_PEBS_ENABLE\[63\] is set: Sandy Bridge and Ivy Bridge (SDM
+    /// vol. 3, "Precise Store Facility").
+    pub precise_stores: bool,
 }
+
+/// The event of precise stores.
+pub const PRECISE_STORE: (u16, u16) = (0xcd, 0x02);
 
 /// What records of an event tell beside the address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,7 +77,7 @@ impl Words {
         const SAMPLED: Option<(u16, u16)> = Some((0xcd, 0x02));
         const LATENCY: Option<(u16, u16)> = Some((0xd0, 0x06));
         let small = core == Some(CoreType::Atom);
-        let plain = |encoding| Self { encoding, splits: false, auxiliary: false, stores: None };
+        let plain = |encoding| Self { encoding, ..Self::default() };
         let split = |encoding, stores| Self { stores, splits: true, ..plain(encoding) };
         let gracemont = split(Gracemont, LATENCY);
         match model {
@@ -97,10 +103,10 @@ impl Words {
             // Lunar Lake, Arrow Lake, Panther Lake, Wildcat Lake.
             0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 if small => split(Crestmont, LATENCY),
             0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 => split(LionCove, SAMPLED),
-            // Sandy Bridge and Ivy Bridge; Haswell; Broadwell.
-            0x2a | 0x2d | 0x3a | 0x3e | 0x3c | 0x3f | 0x45 | 0x46 | 0x3d | 0x47 | 0x4f | 0x56 => {
-                plain(SandyBridge)
-            }
+            // Sandy Bridge and Ivy Bridge.
+            0x2a | 0x2d | 0x3a | 0x3e => Self { precise_stores: true, ..plain(SandyBridge) },
+            // Haswell, Broadwell.
+            0x3c | 0x3f | 0x45 | 0x46 | 0x3d | 0x47 | 0x4f | 0x56 => plain(SandyBridge),
             _ => plain(Unknown),
         }
     }
@@ -116,7 +122,7 @@ impl Words {
             0x19 => Encoding::Zen3,
             _ => Encoding::Zen,
         };
-        Self { encoding, splits: false, auxiliary: false, stores: None }
+        Self { encoding, splits: false, auxiliary: false, stores: None, precise_stores: false }
     }
 
     /// What PEBS records of an event tell, in a format that has a data address of events of loads and stores (`data`), or of
@@ -131,6 +137,7 @@ impl Words {
             return Told::Store;
         }
         match event {
+            PRECISE_STORE if self.precise_stores => Told::StoreHit,
             (0xd0, umask) if data && umask & 3 == 2 && self.tells_hits() => Told::StoreHit,
             _ => Told::Nothing,
         }
@@ -146,11 +153,12 @@ impl Words {
     /// The access of a PEBS record.
     #[must_use]
     pub const fn datum(&self, access: &Access, told: Told) -> Datum {
-        use intel::{HIT_ONLY, STORE};
+        use intel::{HIT_ONLY, STORE, WITH_FLAGS};
         let flags = match told {
             Told::Nothing => return Datum::at(access.address),
             Told::Load => Datum::TOLD,
             Told::Store => Datum::TOLD | STORE,
+            Told::StoreHit if self.precise_stores => Datum::TOLD | STORE | HIT_ONLY | WITH_FLAGS,
             Told::StoreHit => Datum::TOLD | STORE | HIT_ONLY,
         };
         let source = access.source as u16 as u32 | flags;

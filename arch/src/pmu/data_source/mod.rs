@@ -8,7 +8,7 @@ mod intel;
 mod layout;
 
 pub use amd::ibs_datum;
-pub use layout::{Encoding, Told, Words};
+pub use layout::{Encoding, PRECISE_STORE, Told, Words};
 
 use core::fmt;
 

@@ -119,6 +119,16 @@ fn s1_an_event_tells_what_its_processor_records() {
     };
     assert_eq!([hit(1).level, hit(0).level], [Level::L1, Level::NotL1]);
     assert!(hit(0x11).store && hit(0x11).tlb_miss.is_none());
+    // Precise stores say more.
+    let sandy = Words::of_intel(0x2a, None);
+    assert_eq!(sandy.told(&Selection::of(0xcd, 2), false), Told::StoreHit);
+    let precise = |source| {
+        let datum = sandy.datum(&Access { source, ..access }, Told::StoreHit);
+        let seen = sandy.source(&datum).unwrap();
+        (seen.level, seen.tlb_miss, seen.locked, datum.latency)
+    };
+    assert_eq!(precise(0x21), (Level::L1, Some(false), Some(true), 0));
+    assert_eq!(precise(0x10), (Level::NotL1, Some(true), Some(false), 0));
     // Goldmont, and the small cores of Alder Lake.
     for (model, core) in [(0x5c, None), (0x97, Some(CoreType::Atom))] {
         let small = Words::of_intel(model, core);

@@ -1,10 +1,10 @@
 //! Reading and writing counters.
 
-use super::{Driver, Layout, PmuError, RDPMC_METRICS, read, write};
+use super::{Driver, Layout, PmuError, RDPMC_METRICS, SLOTS, read, write};
 use crate::pmu::access::{Readable, Registers};
 use crate::pmu::capabilities::Counter;
 use crate::pmu::numbers;
-use crate::pmu::registers::PerfMetrics;
+use crate::pmu::registers::{GlobalStatus, PerfMetrics, Slots};
 
 impl Driver {
     /// The counter's value, by RDMSR.
@@ -105,6 +105,26 @@ impl Driver {
         Ok(PerfMetrics(value))
     }
 
+    /// Slots and PERF_METRICS, once each, one RDPMC behind the other (Linux, `icl_update_topdown_event`): for all fields of a
+    /// reading, while they count as well.
+    ///
+    /// # Errors
+    /// There is no such register.
+    pub fn slots(&self, registers: &mut dyn Registers) -> Result<Slots, PmuError> {
+        // The shares first: slots that come between the two readings are none of theirs.
+        let shares = self.metrics(registers)?;
+        Ok(Slots { slots: self.rdpmc(registers, SLOTS)?, shares })
+    }
+
+    /// Whether PERF_METRICS overflowed since the status was last cleared: its shares are of no known slots then (SDM vol. 3,
+    /// 20.3.9.3; Linux takes what there is at that instant and starts both anew, in `handle_pmi_common`).
+    ///
+    /// # Errors
+    /// The status cannot be read.
+    pub fn metrics_overflowed(&self, registers: &mut dyn Registers) -> Result<bool, PmuError> {
+        Ok(self.capabilities.metrics && self.status(registers)?.contains(GlobalStatus::METRICS))
+    }
+
     /// Starts slots and PERF_METRICS anew, in the order that they need: slots first (Linux,
     /// `arch/x86/events/intel/core.c`).
     ///
@@ -114,7 +134,7 @@ impl Driver {
         if !self.capabilities.metrics {
             return Err(PmuError::Unsupported("PERF_METRICS"));
         }
-        self.write(registers, Counter::Fixed(3), 0)?;
+        self.write(registers, SLOTS, 0)?;
         write(registers, numbers::PERF_METRICS, 0)
     }
 }

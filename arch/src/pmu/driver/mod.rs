@@ -31,7 +31,7 @@ pub const RDPMC_FIXED: u32 = 0x4000_0000;
 /// RDPMC's ECX for MSR_PERF_METRICS.
 pub const RDPMC_METRICS: u32 = 0x2000_0000;
 /// The counter of slots, of which MSR_PERF_METRICS tells shares.
-const SLOTS: Counter = Counter::Fixed(3);
+pub const SLOTS: Counter = Counter::Fixed(3);
 /// GLOBAL_CTRL\[48\]: PERF_METRICS counts.
 const METRICS_ENABLE: u64 = 1 << 48;
 

@@ -3,12 +3,17 @@
 use super::{Driver, PmuError, Selection, write};
 use crate::pmu::access::Registers;
 use crate::pmu::capabilities::Counter;
+use crate::pmu::data_source::PRECISE_STORE;
 use crate::pmu::numbers;
 use crate::pmu::pebs::Store;
 
 /// IA32_PEBS_ENABLE\[32 + n\]: counter n has a load-latency event (SDM vol. 3, 20.3.1.1.2). With adaptive records it is fixed
 /// counter n's (20.9.1).
 const LOAD_LATENCY: u32 = 32;
+/// IA32_PEBS_ENABLE\[63\]: records of counter 3, which has the event of precise stores, state the store (SDM vol. 3, "Precise
+/// Store Facility").
+const PRECISE_STORES: u64 = 1 << 63;
+const PRECISE_STORE_COUNTER: Counter = Counter::General(3);
 
 impl Driver {
     /// Switches PEBS on for `counter` if `selection` asks for it, else off.
@@ -31,9 +36,18 @@ impl Driver {
         if selection.interrupt {
             return refuse("its buffer interrupts, and not the counter");
         }
+        let store = self.capabilities.memory.precise_stores
+            && (selection.event, selection.umask) == PRECISE_STORE;
+        if store && counter != PRECISE_STORE_COUNTER {
+            return refuse("precise stores are counter 3's alone");
+        }
         let latency = matches!(selection.extra, Some((numbers::LOAD_LATENCY, _)));
         let both = self.bits_of(counter);
-        let bits = if latency { both } else { counter.bit() };
+        let bits = match (latency, store) {
+            (true, _) => both & !PRECISE_STORES,
+            (_, true) => counter.bit() | PRECISE_STORES,
+            _ => counter.bit(),
+        };
         self.records = self.records & !both | bits;
         write(registers, numbers::PEBS_ENABLE, self.records)
     }
@@ -93,7 +107,10 @@ impl Driver {
     fn bits_of(&self, counter: Counter) -> u64 {
         match counter {
             Counter::General(n) if !self.capabilities.has_adaptive_records() => {
-                1 << n | 1 << (LOAD_LATENCY + u32::from(n))
+                let store =
+                    self.capabilities.memory.precise_stores && counter == PRECISE_STORE_COUNTER;
+                let store = if store { PRECISE_STORES } else { 0 };
+                1 << n | 1 << (LOAD_LATENCY + u32::from(n)) | store
             }
             Counter::General(_) | Counter::Fixed(_) => counter.bit(),
         }

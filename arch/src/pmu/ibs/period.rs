@@ -12,6 +12,11 @@ const HIGH: u64 = 0x7f << 20;
 /// IbsOpCntCtl: operations in place of cycles.
 const COUNTS_OPS: u64 = 1 << 19;
 
+/// IbsRandEn: bits 3:0 of the count of fetches start from random ones.
+const FETCH_RANDOM: u64 = 1 << 57;
+/// Random periods start from 1 to 127, on average from this.
+const MIDDLE: u64 = 64;
+
 /// Why there is no such period.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 pub enum PeriodError {
@@ -32,6 +37,11 @@ pub enum PeriodError {
     /// CPUID leaf 0x8000001B EAX\[4\] is clear.
     #[error("IBS counts cycles here, but no operations (CPUID 0x8000001B EAX[4])")]
     NoOps,
+    /// CPUID leaf 0x8000001B EAX\[3\] is clear.
+    #[error(
+        "IBS's current count cannot be written here (CPUID 0x8000001B EAX[3]), so its periods are not randomised"
+    )]
+    FixedStart,
     /// CPUID leaf 0x8000001B EAX\[2\] or \[1\] is clear.
     #[error("this processor's IBS samples no {0} (CPUID 0x8000001B EAX)")]
     NoUnit(&'static str),
@@ -80,6 +90,29 @@ impl Period {
         Ok(Self { unit, off, length })
     }
 
+    /// The same with random periods, whose mean is this one: software lets each start from a count of its own of 0 to 127, and
+    /// the maximum is higher by 64. Linux keeps as many low bits of IbsOpCurCnt random (`IBS_OP_CUR_CNT_RAND`); of a fetch's
+    /// count the lowest four are the processor's own random ones (IbsRandEn).
+    ///
+    /// # Errors
+    /// The processor cannot, or the maximum does not fit.
+    pub const fn randomised(self, has: Features) -> Result<Self, PeriodError> {
+        if matches!(self.unit, Unit::Op) && !has.contains(Features::READ_WRITE_COUNT) {
+            return Err(PeriodError::FixedStart);
+        }
+        let operations = self.off & COUNTS_OPS != 0;
+        match Self::new(self.unit, operations, self.length + MIDDLE, has) {
+            Ok(longer) => {
+                let random = if matches!(self.unit, Unit::Fetch) { FETCH_RANDOM } else { 0 };
+                Ok(Self { unit: self.unit, off: longer.off | random, length: self.length })
+            }
+            Err(PeriodError::Range { most, .. }) => {
+                Err(PeriodError::Range { asked: self.length, most: most - MIDDLE })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
     /// The same, of loads alone that take at least `cycles`, in steps of 128 from 128 to 2048 (IbsOpLdLat and its threshold, less
     /// one, Linux `IBS_OP_LDLAT_EN` and `IBS_OP_LDLAT_THRSH`). Unchanged where the processor cannot, or the threshold is lower:
     /// whoever takes the samples has to look at each anyway.
@@ -94,6 +127,24 @@ impl Period {
             return self;
         }
         Self { off: self.off | ENABLE | (steps - 1) << 59, ..self }
+    }
+
+    /// Bits of the control register that let a random period start from a count that `random` chooses, and how long that period
+    /// is. Of fetches 8 stands for the bits that the processor chooses, which nobody sees.
+    #[must_use]
+    pub const fn start(self, random: u32) -> (u64, u64) {
+        let longest = self.length + MIDDLE;
+        match self.unit {
+            Unit::Op => {
+                // As much of 127 as the random number is of its range.
+                let count = 1 + ((random as u64 * 127) >> 32);
+                (count << 32, longest - count)
+            }
+            Unit::Fetch => {
+                let steps = random as u64 >> 29;
+                (steps << 16, longest - (steps << 4) - 8)
+            }
+        }
     }
 
     /// What is sampled.
@@ -150,6 +201,37 @@ mod tests {
         assert_eq!(fetch.of_loads_from(256, ALL), fetch);
         // The filter stays where the unit is switched on and off.
         assert_eq!(period.of_loads_from(256, ALL).on() >> 59, 17);
+    }
+
+    #[test]
+    fn s1_random_periods_have_the_length_as_their_mean() {
+        for (unit, length, control) in [(Unit::Op, 0x100, 0x14), (Unit::Fetch, 0x1000, 0x104)] {
+            let period = Period::new(unit, false, length, ALL).unwrap().randomised(ALL).unwrap();
+            assert_eq!((period.off() & 0xffff, period.length()), (control, length));
+            assert_eq!(period.off() >> 57, u64::from(unit == Unit::Fetch));
+            let all = (0..=u32::MAX).step_by(1 << 20).map(|random| period.start(random));
+            let (mut sum, mut count, mut least, mut most) = (0, 0, u64::MAX, 0);
+            for (bits, long) in all {
+                assert_eq!(bits & !unit.count_bits(), 0);
+                assert_eq!(
+                    unit.count(bits) + long + if unit == Unit::Fetch { 8 } else { 0 },
+                    length + 64
+                );
+                (sum, count) = (sum + long, count + 1);
+                (least, most) = (least.min(long), most.max(long));
+            }
+            assert!(sum.abs_diff(count * length) <= count / 2, "{unit:?}: {sum} in {count}");
+            assert!(least <= length - 56 && most >= length + 56, "{unit:?}: {least} to {most}");
+        }
+        let period = |length| Period::new(Unit::Op, true, length, ALL).unwrap();
+        let none = ALL.difference(Features::READ_WRITE_COUNT);
+        assert_eq!(period(256).randomised(none), Err(PeriodError::FixedStart));
+        let range = PeriodError::Range { asked: 0x7ff_fff0, most: 0x7ff_ffb0 };
+        assert_eq!(period(0x7ff_fff0).randomised(ALL), Err(range));
+        assert!(period(0x7ff_ffb0).randomised(ALL).is_ok());
+        // A filter stays beside it, whichever comes first.
+        let filtered = period(256).randomised(ALL).unwrap().of_loads_from(128, ALL);
+        assert_eq!(filtered.off() >> 59, 16);
     }
 
     #[test]

@@ -32,6 +32,16 @@ const fn extend(value: u64, bits: u32) -> u64 {
     ((value << shift) as i64 >> shift) as u64
 }
 
+/// What to write to FROM so that it reads `from` again. Where a processor has TSX switched off, Haswell's and Broadwell's format
+/// takes bits 62:61 as the sign, and raises #GP if they are not (Linux, `lbr_from_signext_quirk_wr`).
+pub(super) const fn from_to_write(kind: LbrKind, from: u64) -> u64 {
+    const SIGN: u64 = 3 << 59;
+    match kind {
+        LbrKind::Legacy { format: FLAGS_TSX, .. } => from | (from & SIGN) << 2,
+        _ => from,
+    }
+}
+
 /// The branch in an entry, if there is one.
 pub(super) fn branch(kind: LbrKind, from: u64, to: u64, info: Option<u64>) -> Option<Branch> {
     let flag = |value: u64| Some(value & MISPREDICTED != 0);
@@ -103,6 +113,14 @@ mod tests {
         assert_eq!(branch(kind, 0x1000, 0x2000, None), None);
         let seen = branch(kind, KERNEL & ((1 << 58) - 1), AMD_VALID | 0x2000, None).unwrap();
         assert_eq!((seen.from, seen.to, seen.mispredicted), (KERNEL, 0x2000, Some(false)));
+    }
+
+    #[test]
+    fn s2_a_source_is_written_back_with_the_sign_that_it_needs() {
+        let read = KERNEL & !(7 << 61);
+        assert_eq!(from_to_write(legacy(FLAGS_TSX), read), KERNEL & !MISPREDICTED);
+        assert_eq!(from_to_write(legacy(FLAGS_TSX), MISPREDICTED | 0x1000), MISPREDICTED | 0x1000);
+        assert_eq!(from_to_write(legacy(INFO), read), read);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! Sources: SDM vol. 3, 18.4 to 18.12 and chapter 19; Linux, `arch/x86/events/{intel,amd}/lbr.c`.
 
 mod format;
+mod saved;
 
 use super::access::Registers;
 use super::capabilities::{Capabilities, LbrKind};
@@ -18,6 +19,7 @@ use super::numbers;
 use super::registers::{ArchLbrControl, DebugCtl, LbrSelect};
 use crate::msr::Msr;
 use alloc::vec::Vec;
+pub use saved::{Saved, empty, restore, save};
 
 /// A recorded branch.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -108,24 +110,7 @@ pub fn stop(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), Pmu
 }
 
 fn clear(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), PmuError> {
-    match has.lbr {
-        // Any write of the depth clears all records (SDM vol. 3, 19.1.2).
-        LbrKind::Architectural { depth, .. } => {
-            write(registers, numbers::ARCH_LBR_DEPTH, u64::from(depth))
-        }
-        LbrKind::None | LbrKind::Single => Ok(()),
-        LbrKind::Legacy { .. } | LbrKind::AmdV2 { .. } => {
-            for index in 0..has.lbr.entries() {
-                let place = has.lbr.place(index);
-                write(registers, place.from, 0)?;
-                write(registers, place.to, 0)?;
-                if let Some(info) = place.info {
-                    write(registers, info, 0)?;
-                }
-            }
-            Ok(())
-        }
-    }
+    empty(has.lbr, &mut |msr, value| write(registers, msr, value))
 }
 
 /// The records, newest first, without empty ones. Stop first.
@@ -152,16 +137,9 @@ pub fn each<E>(
     take: &mut dyn FnMut(Branch),
 ) -> Result<(), E> {
     let entries = kind.entries();
-    let newest = match kind {
-        LbrKind::Legacy { .. } => read(numbers::LBR_TOS)? as u8 % entries.max(1),
-        _ => 0,
-    };
+    let newest = kind.newest(read)?;
     for age in 0..entries {
-        let index = match kind {
-            LbrKind::Legacy { .. } => (newest + entries - age) % entries,
-            _ => age,
-        };
-        let place = kind.place(index);
+        let place = kind.place(kind.index(newest, age));
         let (from, to) = (read(place.from)?, read(place.to)?);
         let info = place.info.map(&mut *read).transpose()?;
         if let Some(branch) = format::branch(kind, from, to, info) {
@@ -193,6 +171,22 @@ impl LbrKind {
             Self::Legacy { entries, .. } | Self::AmdV2 { entries } => entries,
             Self::Architectural { depth, .. } => depth,
             Self::Single => 1,
+        }
+    }
+
+    /// Where the newest record stands.
+    fn newest<E>(self, read: &mut dyn FnMut(Msr) -> Result<u64, E>) -> Result<u8, E> {
+        match self {
+            Self::Legacy { entries, .. } => Ok(read(numbers::LBR_TOS)? as u8 % entries.max(1)),
+            _ => Ok(0),
+        }
+    }
+
+    /// Where the record stands that is by `age` older, below the number of entries.
+    const fn index(self, newest: u8, age: u8) -> u8 {
+        match self {
+            Self::Legacy { entries, .. } => (newest + entries - age) % entries,
+            _ => age,
         }
     }
 

@@ -6,6 +6,7 @@ use super::edges::Edges;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
+use super::records_by_task::RecordsByTask;
 use super::service::REGISTERS;
 use super::table::Table;
 use super::throttle::Throttle;
@@ -148,6 +149,8 @@ pub struct ControlBlock {
     pub(super) ibs: Option<Sampling>,
     /// Branches that were recorded before each sample, counted.
     pub(super) edges: Option<Edges>,
+    /// Those of tasks that do not run.
+    pub(super) by_task: Option<RecordsByTask>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
     /// Data accesses of samples, counted with their sources.
@@ -219,6 +222,7 @@ impl ControlBlock {
         records: None,
         ibs: None,
         edges: None,
+        by_task: None,
         data: None,
         accesses: None,
         outcomes: None,
@@ -428,6 +432,9 @@ impl ControlBlock {
         }
         if let Some(sampling) = &mut self.ibs {
             sampling.clear();
+        }
+        if let Some(by_task) = &mut self.by_task {
+            by_task.clear();
         }
         if let Some(edges) = &mut self.edges {
             edges.clear();

@@ -72,6 +72,10 @@ impl Edges {
         unsafe { &mut *self.places.add(index & (self.len - 1)) }
     }
 
+    pub(super) const fn kind(&self) -> LbrKind {
+        self.kind
+    }
+
     /// A branch of the records: counted, or a call of the stack.
     fn see(&mut self, branch: &Branch, task: u32, chain: &mut Chain, stacks: bool) {
         if stacks {

@@ -133,7 +133,7 @@ impl Around {
     }
 
     /// Those of the handler of instruction-based samples: the counters as for a tick, and the unit that samples, which is the
-    /// last to go on.
+    /// last to go on: [`Around::begin`] says from which count.
     pub(super) fn of_sample(block: &ControlBlock) -> Self {
         let mut around = Self::of_tick(block);
         if let (Some(sampling), true) = (block.sampling(), (around.resumes as usize) < MAX_WRITES) {
@@ -141,6 +141,16 @@ impl Around {
             around.resumes += 1;
         }
         around
+    }
+
+    /// The unit begins the period that is the next one now.
+    pub(super) fn begin(&mut self, block: &ControlBlock) {
+        let last = (self.resumes as usize).checked_sub(1);
+        if let (Some(sampling), Some(last)) = (block.sampling(), last)
+            && self.after[last].msr == sampling.begin().msr
+        {
+            self.after[last] = sampling.begin();
+        }
     }
 
     pub(super) fn before(&self) -> &[Write] {

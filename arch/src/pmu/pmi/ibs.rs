@@ -32,6 +32,35 @@ impl Filter {
     }
 }
 
+/// Periods of random length.
+#[derive(Clone, Copy, Debug)]
+struct RandomPeriods {
+    seed: u32,
+    state: u32,
+    /// Where the current period started, as bits of the control register, and how long it is.
+    start: u64,
+    length: u64,
+    /// What those that ended come to.
+    ended: u64,
+}
+
+impl RandomPeriods {
+    const fn new(seed: u32, period: &Period) -> Self {
+        // Xorshift never leaves 0.
+        let seed = if seed == 0 { 1 } else { seed };
+        Self { seed, state: seed, start: 0, length: 0, ended: 0 }.next(period)
+    }
+
+    /// The next number of a xorshift generator (Marsaglia, "Xorshift RNGs", 13, 17, 5) begins a period.
+    const fn next(mut self, period: &Period) -> Self {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 17;
+        self.state ^= self.state << 5;
+        (self.start, self.length) = period.start(self.state);
+        self
+    }
+}
+
 /// A unit that samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
@@ -50,6 +79,8 @@ pub struct Sampling {
     awaited: bool,
     /// Which samples are kept; `None`: all.
     filter: Option<Filter>,
+    /// Random periods, if they are.
+    random: Option<RandomPeriods>,
     /// Samples without an address.
     pub invalid: u64,
     /// Samples that the filter kept out.
@@ -69,6 +100,7 @@ impl Sampling {
             stopped_at: 0,
             awaited: false,
             filter: None,
+            random: None,
             invalid: 0,
             filtered: 0,
         }
@@ -78,6 +110,36 @@ impl Sampling {
     #[must_use]
     pub const fn filtered_by(self, filter: Option<Filter>) -> Self {
         Self { filter, ..self }
+    }
+
+    /// Its periods, which are random ([`Period::randomised`]), are those of this seed.
+    #[must_use]
+    pub const fn randomised_from(self, seed: u32) -> Self {
+        let random = RandomPeriods::new(seed, &self.period);
+        Self { random: Some(random), stopped_at: random.start, ..self }
+    }
+
+    /// What all periods that ended come to, if they are random.
+    #[must_use]
+    pub fn ended(&self) -> Option<u64> {
+        self.random.map(|random| random.ended)
+    }
+
+    /// A period ended, and the next one begins.
+    fn end_period(&mut self) {
+        if let Some(random) = &mut self.random {
+            random.ended += random.length;
+            *random = random.next(&self.period);
+        }
+        self.stopped_at = self.start();
+    }
+
+    /// Where the current period starts, as bits of the control register.
+    const fn start(&self) -> u64 {
+        match self.random {
+            Some(random) => random.start,
+            None => 0,
+        }
     }
 
     /// Samples may say that they have no address.
@@ -95,18 +157,20 @@ impl Sampling {
     /// What was counted of the period that was not over when the unit was stopped.
     #[must_use]
     pub const fn rest(&self) -> u64 {
-        self.period.unit().count(self.stopped_at)
+        let unit = self.period.unit();
+        unit.count(self.stopped_at).saturating_sub(unit.count(self.start()))
     }
 
     /// Forgets what was sampled.
     pub(super) fn clear(&mut self) {
-        (self.stopped_at, self.awaited) = (0, false);
+        self.random = self.random.map(|random| RandomPeriods::new(random.seed, &self.period));
+        (self.stopped_at, self.awaited) = (self.start(), false);
         (self.invalid, self.filtered) = (0, 0);
     }
 
     /// Lets the unit begin a new period.
     pub(super) const fn begin(&self) -> Write {
-        Write::new(self.period.unit().control(), self.period.on())
+        Write::new(self.period.unit().control(), self.period.on() | self.start())
     }
 }
 
@@ -147,6 +211,9 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
     };
     // Erratum 420 of family 10h: the unit goes off in one write, and on with its count in another.
     raw.wrmsr(unit.control().0, ibs.period.off());
+    if let Some(ibs) = &mut block.ibs {
+        ibs.end_period();
+    }
     if invalid {
         if let Some(ibs) = &mut block.ibs {
             ibs.invalid += 1;
@@ -185,7 +252,7 @@ pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interru
     let unit = ibs.period.unit();
     let taken = take(block, raw, from);
     let count = if taken {
-        0
+        block.ibs.map_or(0, |ibs| ibs.start())
     } else {
         let control = raw.rdmsr(unit.control().0);
         raw.wrmsr(unit.control().0, ibs.period.off());
@@ -200,16 +267,17 @@ pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interru
 #[inline]
 pub(super) fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     let Some(ibs) = block.ibs else { return };
-    let count = if ibs.keeps_count { ibs.stopped_at } else { 0 };
+    let count = if ibs.keeps_count { ibs.stopped_at } else { ibs.start() };
     raw.wrmsr(ibs.period.unit().control().0, ibs.period.on() | count);
 }
 
 /// Handles one interrupt of the unit: stops the counters as the handler of overflows does, takes the sample, and lets all go on.
 #[inline]
 pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
-    let around = Around::of_sample(block);
+    let mut around = Around::of_sample(block);
     put_all(raw, around.before());
     if handle(block, raw, from) {
+        around.begin(block);
         put_all(raw, around.after());
     }
 }
@@ -365,6 +433,46 @@ mod tests {
         pause(&mut block, &mut machine, &Interrupted::default());
         resume(&mut block, &mut machine);
         assert_eq!(machine.registers[&CONTROL], period(64).on());
+    }
+
+    #[test]
+    fn s1_random_periods_start_each_from_a_count_of_its_own_and_add_up() {
+        let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
+        let random = period(256).randomised(Features::all()).unwrap();
+        let sampling = Sampling::new(random, 0, 0).keeping_count(true).randomised_from(7);
+        let mut block = block(&mut log, &mut data, sampling);
+        let mut machine = Machine::default();
+        resume(&mut block, &mut machine);
+        let start = |machine: &Machine| machine.registers[&CONTROL] >> 32;
+        let (mut starts, mut sum) = (vec![], 0);
+        for _ in 0..500 {
+            assert_eq!(machine.registers[&CONTROL] & 0xffff_ffff, random.on());
+            starts.push(start(&machine));
+            sum += 320 - start(&machine);
+            machine.tags(0x1000, None);
+            sampled(&mut block, &mut machine, &Interrupted::default());
+            assert_eq!(block.sampling().unwrap().ended(), Some(sum));
+        }
+        assert!((127_000..=129_000).contains(&sum), "500 of 256 come to 128,000: {sum}");
+        let mut different = starts.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert!(different.len() > 110, "{} of 127", different.len());
+        assert!(different[0] >= 1 && different[different.len() - 1] <= 127);
+        // What was counted of a period is without where it started.
+        *machine.registers.get_mut(&CONTROL).unwrap() += 9 << 32;
+        pause(&mut block, &mut machine, &Interrupted::default());
+        assert_eq!(block.sampling().unwrap().rest(), 9);
+        // A sample that is taken there begins a period from its own start.
+        machine.tags(0x1000, None);
+        pause(&mut block, &mut machine, &Interrupted::default());
+        assert_eq!(block.sampling().unwrap().rest(), 0);
+        resume(&mut block, &mut machine);
+        assert!((1..128).contains(&start(&machine)), "{}", start(&machine));
+        // The same again from the same seed.
+        block.clear();
+        resume(&mut block, &mut machine);
+        assert_eq!((start(&machine), block.sampling().unwrap().ended()), (starts[0], Some(0)));
     }
 
     #[test]

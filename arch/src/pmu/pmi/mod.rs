@@ -30,6 +30,7 @@ mod entry;
 mod handling;
 mod histogram;
 mod ibs;
+mod records_by_task;
 mod service;
 mod serviced;
 mod table;

@@ -130,6 +130,7 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 #[inline]
 pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
+    super::records_by_task::switch(block, raw);
     if let (Some([on, _]), false) = (block.recording(), block.stopped) {
         put_all(raw, &[on]);
     }

@@ -111,6 +111,8 @@ extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
     unsafe {
         let block = &mut *super::block();
         let goes_on = ibs::handle(block, &mut processor(block), &interrupted(frame));
+        let around = &raw mut SAMPLE;
+        (*around).begin(block);
         if block.stopped {
             (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
         }

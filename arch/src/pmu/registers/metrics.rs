@@ -26,9 +26,38 @@ impl PerfMetrics {
     }
 }
 
+/// Fixed counter 3 and the register that divides it, each read once: all fields of a reading are of the same slots.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Slots {
+    /// Fixed counter 3.
+    pub slots: u64,
+    /// How they are divided.
+    pub shares: PerfMetrics,
+}
+
+impl Slots {
+    /// What `field` has of the slots, or all of them.
+    #[must_use]
+    pub const fn of(self, field: Option<u8>) -> u64 {
+        match field {
+            Some(index) => self.shares.part(self.slots, index),
+            None => self.slots,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_of_a_reading_are_of_the_same_slots() {
+        let reading = Slots { slots: 510, shares: PerfMetrics(0xb4_00_4b) };
+        assert_eq!(
+            [Some(0), Some(1), Some(2), None].map(|field| reading.of(field)),
+            [150, 0, 360, 510]
+        );
+    }
 
     #[test]
     fn four_fields_make_the_first_level() {

@@ -7,5 +7,5 @@ mod select;
 
 pub use control::{DebugCtl, FixedControl, FixedField, GlobalStatus, PerfCapabilities};
 pub use lbr::{ArchLbrControl, LbrSelect};
-pub use metrics::PerfMetrics;
+pub use metrics::{PerfMetrics, Slots};
 pub use select::{AmdSelect, EventSelect};

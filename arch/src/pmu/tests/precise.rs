@@ -194,3 +194,46 @@ fn c7_what_cannot_write_records_is_refused_with_the_reason() {
     let store = Store::new(Format::Core, 4, 2);
     assert!(driver.use_store(&mut pmu, &store).is_err());
 }
+
+/// IA32_PEBS_ENABLE[63] goes with counter 3 alone, and with this event alone.
+#[test]
+fn m5_precise_stores_have_their_bit_on_counter_3() {
+    use crate::pmu::driver::PmuError;
+    use std::collections::BTreeMap;
+
+    /// Registers that hold what is written.
+    #[derive(Default)]
+    struct Plain(BTreeMap<u32, u64>);
+
+    impl Registers for Plain {
+        fn cpuid(&self, _: u32, _: u32) -> raw_cpuid::CpuIdResult {
+            raw_cpuid::CpuIdResult { eax: 0, ebx: 0, ecx: 0, edx: 0 }
+        }
+        fn rdmsr(&mut self, msr: crate::msr::Msr) -> Result<u64, crate::msr::Absent> {
+            Ok(self.0.get(&msr.0).copied().unwrap_or(0))
+        }
+        fn wrmsr(&mut self, msr: crate::msr::Msr, value: u64) -> Result<(), crate::msr::Absent> {
+            self.0.insert(msr.0, value);
+            Ok(())
+        }
+        fn rdpmc(&mut self, _: u32) -> Result<u64, crate::msr::Absent> {
+            Ok(0)
+        }
+    }
+
+    let mut has = find(&mut machine(Model::Haswell)).unwrap();
+    has.memory.precise_stores = true;
+    let (mut driver, mut pmu) = (Driver::new(has), Plain::default());
+    let store = Selection::of(0xcd, 2).with_records();
+    let refused = driver.program(&mut pmu, Counter::General(2), &store).unwrap_err();
+    assert!(matches!(refused, PmuError::Attribute { attribute: "PEBS", .. }), "{refused}");
+    let third = Counter::General(3);
+    driver.program(&mut pmu, third, &store).unwrap();
+    assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 63 | 1 << 3);
+    assert_eq!(driver.recording(), 1 << 3);
+    driver.program(&mut pmu, third, &INSTRUCTIONS.with_records()).unwrap();
+    assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 3, "another event states no store");
+    driver.program(&mut pmu, third, &store).unwrap();
+    driver.release(&mut pmu, third).unwrap();
+    assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 0);
+}

@@ -12,8 +12,9 @@
 //!
 //! The slots of stalls ([`Stalls`]) go to bad speculation, and to back end and memory. No micro-operation is heavy (field 4).
 //! The four fields of the first level make 255: parts are rounded down, and the back end has what is left. After a write the register reads as
-//! written until slots are counted, and from then on as the fractions of the slots since the write. It does not
-//! overflow (status bit 48 is never set by the model).
+//! written until slots are counted, and from then on as the fractions of the slots since the write. With the 2^48th slot since
+//! the write, one more than the counter of slots holds, it overflows: status bit 48 is set. It asks for no interrupt of its own, as
+//! "an overflow of fixed counter 3 should normally happen first" (SDM volume 3, 20.3.9.3).
 
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
@@ -42,6 +43,9 @@ pub(crate) const fn occurrences(fields: u8) -> Selection {
     let branches = MISPREDICTED.or(REDIRECTED);
     if fields >= 8 { branches.or(MISSED_LOADS) } else { branches }
 }
+
+/// The most slots that the register divides: as many as the counter of slots holds.
+pub(crate) const MOST_SLOTS: u64 = (1 << 48) - 1;
 
 /// How a processor's slots are counted.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +81,21 @@ impl Metrics {
         self.written = value;
     }
 
+    /// Counts the slots of some instructions and their stalls. Whether the slots since the write went over `most`.
+    pub(crate) fn add_up_to(
+        &mut self,
+        delta: &Delta,
+        stalls: Stalls,
+        shape: Shape,
+        most: u64,
+    ) -> bool {
+        let before = self.slots;
+        self.add(delta, stalls, shape);
+        before <= most && self.slots > most
+    }
+
     /// Counts the slots of some instructions and their stalls.
-    pub(crate) fn add(&mut self, delta: &Delta, stalls: Stalls, shape: Shape) {
+    fn add(&mut self, delta: &Delta, stalls: Stalls, shape: Shape) {
         let slots = |cycles: u64| cycles.saturating_mul(u64::from(shape.width));
         let others = slots(shape.cycles.into()).saturating_sub(1);
         let others_of = |selection| delta.sum(selection).saturating_mul(others);
@@ -195,6 +212,20 @@ mod tests {
                 assert!(field(7) <= field(3) && field(5) <= field(1) && field(6) <= field(2));
             }
         }
+    }
+
+    #[test]
+    fn s3_it_overflows_with_the_slot_that_the_counter_does_not_hold() {
+        let mut metrics = Metrics::default();
+        let mut add = |instructions| {
+            let no = Stalls::default();
+            metrics.add_up_to(&user(instructions), no, Shape { width: 1, ..NARROW }, MOST_SLOTS)
+        };
+        assert!(!add((1 << 48) - 1), "as many as it holds");
+        assert!(add(1), "one more does not fit");
+        assert!(!add(1), "it overflowed before");
+        metrics.set(0);
+        assert!(!metrics.add_up_to(&user(1), Stalls::default(), NARROW, MOST_SLOTS));
     }
 
     #[test]

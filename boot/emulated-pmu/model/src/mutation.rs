@@ -210,6 +210,8 @@ pub enum Mutation {
     MetricsEnableIgnored,
     /// Status bit 48 (PERF_METRICS) cannot be set by software.
     MetricsStatusStuck,
+    /// PERF_METRICS overflows with its 256th slot.
+    MetricsOverflowEarly,
     /// Fixed counter 3 counts every slot twice.
     SlotsTwice,
     /// The event of slots on general-purpose counters counts a slot less a cycle than fixed counter 3.
@@ -233,7 +235,7 @@ pub enum Mutation {
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 111] = {
+    pub const ALL: [Self; 112] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -338,6 +340,7 @@ impl Mutation {
             MetricsRdpmcAbsent,
             MetricsEnableIgnored,
             MetricsStatusStuck,
+            MetricsOverflowEarly,
             SlotsTwice,
             SlotsEventDiffers,
             EnergyRegistersAbsent,

@@ -183,5 +183,8 @@ fn the_kinds_that_would_be_recorded_are_told_beforehand() {
     let mut stack = recording(Model::Skylake);
     write(&mut stack, 0x1C8, 1 << 9);
     assert_eq!(stack.recorded_kinds(Ring::User), None);
+    // A ring that is kept out changes no stack.
+    write(&mut stack, 0x1C8, 1 << 9 | 1);
+    assert_eq!([Ring::User, Ring::Kernel].map(|ring| stack.recorded_kinds(ring)), [None, Some(0)]);
     assert_eq!(pmu(Model::Skylake).recorded_kinds(Ring::User), Some(0));
 }

@@ -343,6 +343,10 @@ fn slots_are_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             write(pmu, 0x391, 1 << 48);
             read(pmu, 0x38E) == 1 << 48
         }
+        MetricsOverflowEarly => {
+            count(pmu, 1 << 48);
+            read(pmu, 0x38E) & 1 << 48 == 0
+        }
         _ => unreachable!("{fault:?} is none of slots"),
     }
 }

@@ -159,6 +159,10 @@ pub struct SampledCount {
     /// Samples that were none of what was asked for and were left out by software; they are not among the overflows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub filtered: u64,
+    /// Where periods are random, with `period` as their mean: what those that ended come to, of samples that were left out as well.
+    /// `ended + rest` is what the unit saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
 }
 
 /// Where a task's code lay when it was sampled.

@@ -150,6 +150,7 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (MetricsEnableIgnored, IceLake, "metrics.needs_enable"),
         (KernelFilterIgnored, IceLake, "metrics.rings"),
         (MetricsStatusStuck, ArrowLake, "metrics.status_bit"),
+        (MetricsOverflowEarly, IceLake, "metrics.status_bit"),
         (MetricsRdpmcAbsent, IceLake, "metrics.rdpmc_equals_rdmsr"),
         (MetricsReservedAccepted, IceLake, "metrics.reserved"),
         (EnergyRegistersAbsent, Zen4, "energy.registers"),

@@ -153,6 +153,10 @@ impl Runner for Target<'_> {
         }
     }
 
+    fn metrics_overflowed(&self) -> bool {
+        self.counting.own.metrics_overflowed
+    }
+
     fn is_unwatched(&self) -> bool {
         let own = &self.counting.own;
         self.wants_watch(own.counters.len()) && own.watchdog.is_none() && !self.others.guarded

@@ -141,3 +141,48 @@ fn c7_s1_requests_of_one_word_are_refused_with_the_nearest() {
         assert!(said.starts_with(text), "as the job has it: {said}");
     }
 }
+
+/// A recorded Sandy Bridge: leaf 1 with the debug store, leaf 0xA of version 3 with four counters.
+fn sandy_bridge() -> Host {
+    use pmu_model::{Recording, recording::Answer};
+    const NAME: [u32; 3] = [0x756e_6547, 0x6c65_746e, 0x4965_6e69];
+    let answer = |leaf, registers| Answer { leaf, subleaf: 0, registers };
+    let [b, d, c] = NAME;
+    let answers = vec![
+        answer(0, [0xd, b, c, d]),
+        answer(1, [0x0002_06a7, 0, 1 << 15 | 1 << 2, 1 << 21 | 1 << 9 | 1 << 5]),
+        answer(0xa, [0x0730_0403, 0, 0, 0x603]),
+        answer(0x8000_0000, [0x8000_0008, 0, 0, 0]),
+        answer(0x8000_0001, [0, 0, 0, 1 << 29]),
+    ];
+    let recording = Recording::of(Vec::leak(answers)).unwrap();
+    let host = pmu_model::Host::EXAMPLE;
+    let mut pmu = Registers_::recorded(Box::leak(Box::new(recording)), host, Timing::DEFAULT);
+    let has = find(&mut pmu).expect("a PMU");
+    Host::of(pmu, has)
+}
+
+#[test]
+fn s1_m5_mem_stores_of_sandy_bridge_are_precise_stores() {
+    let mut host = sandy_bridge();
+    let (result, _) = run(&mut host, &of("mem-stores", &[LOAD, STORE, 0x90]));
+    let one = &result.events[0];
+    assert_eq!((one.samples, one.lost), (2000 / 64, 0), "{result:?}");
+    assert_eq!(one.counter.as_deref(), Some("counter 3"));
+    // Of the instruction behind the store, as format 1 has no other.
+    assert!(result.addresses.iter().all(|row| row.address.0 == AT + 2), "{result:?}");
+    let [row] = &result.data[..] else { panic!("{result:?}") };
+    assert_eq!((row.address.0, row.count), (FAR_DATA + 8, 2000 / 64));
+    let [source] = &result.sources[..] else { panic!("{result:?}") };
+    assert_eq!((source.source.as_str(), source.store, source.latency), ("not L1", true, 0));
+    assert_eq!((source.tlb_miss, source.locked), (Some(false), Some(false)), "both are told");
+    // Other counters have no such event.
+    let elsewhere = of("mem-stores:counter=2", &[STORE]);
+    match measure(&mut sandy_bridge(), 0, &elsewhere, &mut |_| ()) {
+        Err(Unmeasured::Refused(text)) => assert!(text.contains("counter 3's alone"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    // The processors behind it say whether the first level had the line, and no more.
+    let (result, _) = run(&mut Host::new(Model::Haswell), &of("mem-stores", &[STORE]));
+    assert_eq!((result.sources[0].tlb_miss, result.sources[0].locked), (None, None));
+}

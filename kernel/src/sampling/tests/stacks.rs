@@ -99,5 +99,72 @@ fn c7_s2_call_graphs_are_refused_with_the_nearest() {
     assert!(said(Model::Skylake, &timer).contains("not at a timer's tick"));
     let mut two = item;
     two.workload.tasks.push(two.workload.tasks[0].clone());
-    assert!(said(Model::Skylake, &two).contains("one task has a stack"));
+    two.workload.tasks[0].ring = TaskRing::User;
+    assert!(said(Model::Skylake, &two).contains("stacks of calls in ring 3"));
+}
+
+/// The second task calls once, and from another place. The scheduler switches every seven instructions, within the calls.
+const OTHER: &[u8] = &[0x90, 0x90, CALL, 0x90, 0x90, 0x90, 0x90, 0x90, RETURN, 0x90, 0x90];
+const OPEN_OTHER: [&[u64]; 11] = [&[], &[], &[], &[2], &[2], &[2], &[2], &[2], &[2], &[], &[]];
+
+fn two_tasks(item: &mut Sampling) {
+    let mut other = item.workload.tasks[0].clone();
+    other.body = Cow::Borrowed(OTHER);
+    item.workload.tasks.push(other);
+    item.workload.tasks.iter_mut().for_each(|task| task.ring = TaskRing::User);
+}
+
+#[test]
+fn s2_each_task_has_a_stack_of_its_own() {
+    for model in
+        [Model::Haswell, Model::Skylake, Model::IceLake, Model::SapphireRapids, Model::ArrowLake]
+    {
+        let mut item = sampled("r00c0:u", NESTED);
+        // No length of a task divides it.
+        item.events = vec![event("r00c0:u", 71)];
+        item.call_graph = Some(CallGraph::Lbr);
+        two_tasks(&mut item);
+        let (result, _) = run(&mut Host::new(model), &item);
+        let stacks = result.stacks.as_ref().unwrap();
+        let all: u64 = stacks.stacks.iter().map(|one| one.count).sum();
+        assert_eq!((all, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
+        assert!(stacks.stacks.len() >= 15, "{model:?}: {stacks:?}");
+        let mut depths = [0; 3];
+        for one in &stacks.stacks {
+            let base = AT + 0x100 * u64::from(one.task);
+            let frames: Vec<u64> = one.frames.iter().map(|frame| frame.0 - base).collect();
+            let open = [&OPEN[..], &OPEN_OTHER[..]][one.task as usize];
+            let place = frames[0] as usize % open.len();
+            assert_eq!(frames[1..], *open[place], "{model:?}, task {}: {frames:?}", one.task);
+            depths[frames.len() - 1] += one.count;
+        }
+        assert!(depths.iter().all(|&count| count > 20), "{model:?}: {depths:?}");
+    }
+}
+
+/// Where records are no stack they are emptied at a switch.
+#[test]
+fn s2_no_task_has_a_branch_of_another() {
+    for model in [
+        Model::Core2,
+        Model::Nehalem,
+        Model::Haswell,
+        Model::Skylake,
+        Model::IceLake,
+        Model::ArrowLake,
+        Model::Zen4,
+    ] {
+        let mut item = sampled("r00c0:u", NESTED);
+        item.branches = true;
+        two_tasks(&mut item);
+        let (result, _) = run(&mut Host::new(model), &item);
+        let edges = &result.branches.as_ref().unwrap().edges;
+        let mut of = [0; 2];
+        for edge in edges {
+            let code = AT + 0x100 * u64::from(edge.task);
+            assert!((code..code + 0x20).contains(&edge.from.0), "{model:?}: {edge:?}");
+            of[edge.task as usize] += edge.count;
+        }
+        assert!(of.iter().all(|&count| count > 20), "{model:?}: {of:?}");
+    }
 }

@@ -20,6 +20,8 @@ pub struct Made {
     pub smis_each: u32,
     /// Every other run costs so much more a copy.
     pub jitter: u64,
+    /// Whether PERF_METRICS overflows in each run.
+    pub overflows: bool,
     copies: u64,
     counted: [u64; 2],
     moved: [u64; 2],
@@ -37,6 +39,7 @@ impl Made {
             smis: 0,
             smis_each: 0,
             jitter: 0,
+            overflows: false,
             copies: 0,
             counted: [0; 2],
             moved: [0; 2],
@@ -71,6 +74,10 @@ impl Runner for Made {
         core::mem::take(&mut self.smis)
     }
 
+    fn metrics_overflowed(&self) -> bool {
+        self.overflows
+    }
+
     /// Has one counter, and knows every event but `unknown` and `stuck`, which shows at programming only.
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         let mut plan = Plan { ticks: 7, ..Plan::default() };
@@ -88,7 +95,7 @@ impl Runner for Made {
                 selection: Selection::of(0xc0, 0),
                 merges: false,
                 counters: 0,
-                metric: None,
+                metric: text.starts_with("share").then_some(0),
                 counting: Counting {
                     name: text.to_uppercase(),
                     counter: "counter 0".to_string(),
@@ -296,6 +303,22 @@ fn x2_the_time_can_have_a_pass_of_its_own() {
     assert_eq!(metrics.iter().map(|m| m.value.median).collect::<Vec<_>>(), [3.0, 1.0]);
     let time_only = measure(&mut Apart(Made::new(0, 100)), &nop("x")).unwrap().metrics;
     assert_eq!((time_only.len(), time_only[0].value.median), (1, 3.0));
+}
+
+#[test]
+fn s3_a_share_of_a_register_that_overflowed_is_no_figure() {
+    for overflows in [false, true] {
+        let mut machine = Made { overflows, ..Made::new(3, 100) };
+        let measured = measure(&mut machine, &counting(&["loads", "share"])).unwrap();
+        let seen: Vec<_> = measured.metrics.iter().map(|metric| metric.event.as_str()).collect();
+        assert_eq!(&seen[..2], ["tsc", "loads"], "{overflows}");
+        assert_eq!(seen.len(), 3 - usize::from(overflows));
+        let named = |one: &Uncounted| one.event == "share" && one.reason.contains("STATUS[48]");
+        assert_eq!(
+            measured.uncounted.iter().filter(|one| named(one)).count(),
+            usize::from(overflows)
+        );
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod icelake;
 mod lion_cove;
 mod meaning;
 mod nehalem;
+mod sandy_bridge;
 mod sapphire_rapids;
 mod skylake;
 
@@ -34,6 +35,7 @@ pub(crate) use haswell::HASWELL;
 pub(crate) use icelake::ICE_LAKE;
 pub(crate) use lion_cove::LION_COVE;
 pub(crate) use nehalem::NEHALEM;
+pub(crate) use sandy_bridge::SANDY_BRIDGE;
 pub(crate) use sapphire_rapids::SAPPHIRE_RAPIDS;
 pub(crate) use skylake::SKYLAKE;
 

@@ -8,7 +8,9 @@ mod pebs;
 mod spec;
 
 pub(crate) use intel::{debugctl_of, selector_of};
-pub(crate) use pebs::ADAPTIVE_SELECT;
+pub(crate) use pebs::{
+    ADAPTIVE_SELECT, PRECISE_STORE, SANDY_BRIDGE, capabilities as pebs_capabilities,
+};
 pub use spec::{
     Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources, Spec,
     SvmFeatures, Vendor, ibs,

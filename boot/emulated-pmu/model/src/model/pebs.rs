@@ -30,7 +30,7 @@ pub(super) const fn adaptive(format: u64) -> u64 {
 }
 
 /// What PERF_CAPABILITIES say of a processor with records of this format, which are trap-like and hold the registers.
-pub(super) const fn capabilities(format: u64) -> u64 {
+pub(crate) const fn capabilities(format: u64) -> u64 {
     format << 8 | 1 << 7 | 1 << 6
 }
 
@@ -46,6 +46,7 @@ const NO_LATENCY: Pebs = Pebs {
     sources: Sources::Nehalem,
     loads: None,
     stores: None,
+    precise_stores: None,
     auxiliary: None,
     splits_latency: false,
 };
@@ -96,6 +97,28 @@ pub(super) const NEHALEM: Pebs = Pebs {
     ],
     data: &[],
     loads: Some((0x0B, 0x10)),
+    ..NO_LATENCY
+};
+
+/// PEBS_ENABLE: records of the event of precise stores state the store.
+pub(crate) const PRECISE_STORE: u64 = 1 << 63;
+
+/// Sandy Bridge and Ivy Bridge, of which no model is: what a recorded one has beside its architectural events (table
+/// `intel/sandybridge.csv`).
+pub(crate) const SANDY_BRIDGE: Pebs = Pebs {
+    format: 1,
+    enable: FOUR_COUNTERS | PRECISE_STORE,
+    events: &[
+        (0xC0, 0x00),
+        (0xC0, 0x01),
+        (0xC4, 0x00),
+        (0xC5, 0x00),
+        (0xCD, 0x02),
+        (0xD0, 0x81),
+        (0xD0, 0x82),
+    ],
+    sources: Sources::SandyBridge,
+    precise_stores: Some((0xCD, 0x02)),
     ..NO_LATENCY
 };
 

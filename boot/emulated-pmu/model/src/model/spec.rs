@@ -127,6 +127,9 @@ pub struct Pebs {
     pub loads: Option<(u16, u16)>,
     /// Those of the event whose records state the source and the latency of stores.
     pub stores: Option<(u16, u16)>,
+    /// Those of the event of which PEBS_ENABLE\[63\] lets records state the store: Sandy Bridge, Ivy Bridge (SDM volume 3,
+    /// 20.3.4.4.3).
+    pub precise_stores: Option<(u16, u16)>,
     /// Those of an event that has to be counted beside `loads`, so that it has records.
     pub auxiliary: Option<(u16, u16)>,
     /// A record's latency is of the data alone, in bits 47:32, and of the instruction, in bits 15:0.
@@ -211,8 +214,12 @@ pub mod ibs {
     pub const FUSED_BRANCH: u32 = 1 << 8;
     /// The extended control register of fetches.
     pub const FETCH_EXTENDED: u32 = 1 << 9;
+    /// The register that says whether a load was sent again (AMD BKDG of family 15h models 60h to 6Fh, IbsOpData4).
+    pub const OP_DATA_4: u32 = 1 << 10;
     /// What Zen 4 added: filters by misses of the third level, and more data sources.
     pub const ZEN_4: u32 = 1 << 11;
+    /// Samples of loads alone that took long enough (Linux, `IBS_CAPS_OPLDLAT`): Zen 5.
+    pub const LOAD_LATENCY: u32 = 1 << 12;
     /// What the model does.
     pub const OFFERED: u32 = AVAILABLE
         | FETCH
@@ -224,7 +231,9 @@ pub mod ibs {
         | RIP_INVALID
         | FUSED_BRANCH
         | FETCH_EXTENDED
-        | ZEN_4;
+        | OP_DATA_4
+        | ZEN_4
+        | LOAD_LATENCY;
 
     /// What of a recorded processor's features is offered: nothing unless the bits are valid.
     #[must_use]

@@ -5,7 +5,7 @@ use super::gate::Which;
 use super::{MAX_FIXED, Pmu, write};
 use crate::RingMask;
 use crate::delta::Delta;
-use crate::metrics::Shape;
+use crate::metrics::{MOST_SLOTS, Shape};
 use crate::mutation::Mutation;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
@@ -31,6 +31,9 @@ pub struct Outcome {
     /// past the instruction at which it should have stopped.
     pub late_instructions: u64,
 }
+
+/// Slots that PERF_METRICS holds with the planted fault.
+const EARLY: u64 = 0xFF;
 
 impl Pmu {
     /// Counts what happened. Everything in the delta is counted with the registers as they are:
@@ -202,6 +205,7 @@ impl Pmu {
         self.spec().intel().map_or(0, |intel| intel.metrics)
     }
 
+    /// Counts the slots of PERF_METRICS, and sets its status bit with the one that it does not hold.
     fn count_metrics(&mut self, delta: &Delta, stalls: Stalls) {
         if self.metrics_rings().contains(delta.ring) {
             let shape = Shape {
@@ -209,7 +213,9 @@ impl Pmu {
                 fields: self.metrics_fields(),
                 cycles: self.timing.instruction_cycles.get(),
             };
-            self.metrics.add(delta, stalls, shape);
+            let most = if self.is(Mutation::MetricsOverflowEarly) { EARLY } else { MOST_SLOTS };
+            let overflowed = self.metrics.add_up_to(delta, stalls, shape, most);
+            self.latch(u64::from(overflowed) << 48);
         }
     }
 

@@ -46,16 +46,15 @@ impl Pmu {
             return Some(0);
         }
         let spec = self.spec();
-        if self.lbr.call_stack(spec) {
-            return None;
-        }
         let passes = |kind| {
             let branch =
                 Branch { from: 0, to: 0, kind, taken: true, mispredicted: false, ring, cycles: 0 };
             self.is(Mutation::LbrFilterIgnored) || self.lbr.passes(spec, &branch)
         };
         let kinds = (0..).zip(BranchKind::ALL).filter(|(_, kind)| passes(*kind));
-        Some(kinds.fold(0, |bits, (place, _)| bits | 1 << place))
+        let kinds = kinds.fold(0, |bits, (place, _)| bits | 1 << place);
+        // In a ring that the filters keep out nothing is pushed or popped.
+        (kinds == 0 || !self.lbr.call_stack(spec)).then_some(kinds)
     }
 
     /// An interrupt or exception is being delivered: the newest record becomes the last one before

@@ -7,7 +7,7 @@ use super::Pmu;
 use super::gate::Which;
 use super::ibs::Source;
 use crate::delta::Delta;
-use crate::model::{Pebs, Sources};
+use crate::model::{PRECISE_STORE, Pebs, Sources};
 use crate::msr;
 use crate::mutation::Mutation;
 use crate::selector::Selector;
@@ -49,7 +49,15 @@ impl Pmu {
             return self.ibs_runs(which);
         }
         let has = |pebs: &Pebs| self.code_of(which).is_some_and(|event| pebs.states_source(event));
-        self.writes_records(which) && self.pebs().is_some_and(has)
+        let store = |pebs: &Pebs| {
+            self.code_of(which).is_some_and(|event| self.is_precise_store(pebs, event))
+        };
+        self.writes_records(which) && self.pebs().is_some_and(|pebs| has(pebs) || store(pebs))
+    }
+
+    /// Whether records of an event state the store, as PEBS_ENABLE\[63\] says.
+    pub(super) fn is_precise_store(&self, pebs: &Pebs, event: (u16, u16)) -> bool {
+        pebs.precise_stores == Some(event) && self.pebs_enable & PRECISE_STORE != 0
     }
 
     /// Whether a counter counts slow loads, and nothing counts the event that has to run beside it.
@@ -83,7 +91,9 @@ impl Pmu {
 
     /// Data source and latency of a record.
     pub(super) fn source_of(&self, pebs: &Pebs, due: u64) -> [u64; 2] {
-        let Some(event) = self.events_of(due).find(|event| pebs.states_source(*event)) else {
+        let store = |event| self.is_precise_store(pebs, event);
+        let states = |event: &(u16, u16)| pebs.states_source(*event) || store(*event);
+        let Some(event) = self.events_of(due).find(states) else {
             return [0; 2];
         };
         let seen = self.seen();
@@ -106,8 +116,8 @@ impl Pmu {
         } else {
             0
         };
-        // Records of stores that say whether the first level had the line say no more.
-        if pebs.sources != Sources::Nehalem && pebs.has_latency(event) {
+        // Records of stores that say whether the first level had the line say no more, but for precise stores.
+        if pebs.sources != Sources::Nehalem && (pebs.has_latency(event) || store(event)) {
             source |= u64::from(seen.second_tlb_miss) << flags[0];
             source |= u64::from(seen.locked) << flags[1];
         }

@@ -226,7 +226,8 @@ impl Pmu {
 
     /// The data's address, which only some events have: of the load, or of the store for those that count stores alone.
     pub(super) fn data_of(&self, pebs: &Pebs, due: u64, retired: &Retirement) -> u64 {
-        let with_data = self.events_of(due).find(|event| pebs.has_data(*event));
+        let has = |event| pebs.has_data(event) || self.is_precise_store(pebs, event);
+        let with_data = self.events_of(due).find(|event| has(*event));
         let data = with_data.and_then(|(_, umask)| match umask & 3 {
             STORES => retired.store,
             _ => retired.load.or(retired.store),

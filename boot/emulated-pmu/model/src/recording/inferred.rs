@@ -41,6 +41,9 @@ impl Recording {
             if intel.version > 6 {
                 each(format_args!("version {}: behaves as version 6", intel.version));
             }
+            if super::shape::is_sandy_bridge(&leaves) && intel.pebs.is_some() {
+                each(format_args!("PEBS: format 1 with precise stores, as Sandy Bridge has it"));
+            }
             if intel.pebs.is_none() && leaves.answer(1, 0)[3] & DS != 0 {
                 each(format_args!("PEBS: not offered"));
             }

@@ -16,7 +16,7 @@ pub(super) struct Nearest {
 /// Leaf 0 EBX of AMD and Hygon.
 const AMD: [u32; 2] = [0x6874_7541, 0x6F67_7948];
 /// Leaf 0 EBX of Intel.
-const INTEL: u32 = 0x756E_6547;
+pub(super) const INTEL: u32 = 0x756E_6547;
 /// Leaf 7 EDX: architectural LBRs.
 const ARCH_LBR: u32 = 1 << 19;
 /// Leaf 0x1A EAX\[31:24\]: an efficient core.

@@ -2,14 +2,14 @@
 //!
 //! Leaf 0xA, 0x23, 0x1C: SDM volume 2, CPUID, and volume 3, 20.2; 0x80000001, 0x80000008, 0x80000022: APM volume 3, appendix E.
 
-use super::nearest::Nearest;
+use super::nearest::{INTEL, Nearest};
 use super::{Leaves, Unfit};
 use crate::cpuid::HYBRID;
 use crate::events;
 use crate::model::energy::{self, Energy};
 use crate::model::{
-    ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind, Spec,
-    SvmFeatures, Vendor, debugctl_of, ibs, selector_of,
+    ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind,
+    SANDY_BRIDGE, Spec, SvmFeatures, Vendor, debugctl_of, ibs, pebs_capabilities, selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -74,7 +74,11 @@ pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
                 debugctl_mask: if own { model.debugctl_mask } else { debugctl_of(intel.version) },
                 lbr,
                 extra: if own { model.extra } else { &[] },
-                events: if own { model.events } else { &[] },
+                events: match (own, is_sandy_bridge(leaves)) {
+                    (true, _) => model.events,
+                    (false, true) => events::SANDY_BRIDGE,
+                    (false, false) => &[],
+                },
                 pmu: PmuKind::Intel(intel),
                 energy: if is_server(signature) { Some(energy::SERVER) } else { model.energy },
                 ..*model
@@ -115,13 +119,18 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
     let of_model = nearest.model.spec().intel();
     let [_, _, leaf_1_ecx, leaf_1_edx] = leaves.answer(1, 0);
     let stores = leaf_1_ecx & DTES64 != 0 && leaf_1_edx & DS != 0;
+    let sandy = stores && is_sandy_bridge(leaves);
     let pebs = of_model.and_then(|intel| intel.pebs).filter(|_| nearest.own && stores);
+    let pebs = if sandy { Some(SANDY_BRIDGE) } else { pebs };
     let pebs = pebs.map(|pebs| within(pebs, counters, fixed));
     let metrics = of_model.map_or(0, |intel| intel.metrics);
     let metrics = if nearest.own && fixed & SLOTS != 0 { metrics } else { 0 };
     let mut capabilities = of_model.map_or(0, |intel| intel.capabilities);
     if pebs.is_none() {
         capabilities &= !PEBS_BITS;
+    }
+    if sandy {
+        capabilities = capabilities & !PEBS_BITS | pebs_capabilities(1);
     }
     if metrics == 0 {
         capabilities &= !METRICS_BIT;
@@ -152,6 +161,13 @@ fn core(leaves: &Leaves) -> Option<CoreKind> {
     let native = leaves.of(0x1A, 0)[0];
     let hybrid = leaves.of(7, 0)[3] & HYBRID != 0;
     (native != 0).then_some(CoreKind { native, hybrid })
+}
+
+/// Sandy Bridge, Ivy Bridge and their servers, whose PEBS has precise stores.
+pub(super) fn is_sandy_bridge(leaves: &Leaves) -> bool {
+    let intel = leaves.answer(0, 0)[1] == INTEL;
+    let (family, model) = leaves.family_and_model();
+    intel && family == 6 && matches!(model, 0x2A | 0x2D | 0x3A | 0x3E)
 }
 
 /// The same on a processor with these counters alone: hyper-threading halves the general-purpose ones.

@@ -118,3 +118,69 @@ fn registers_start_with_what_was_left_in_them() {
     pmu.leave(0xC2, u64::MAX).unwrap();
     assert_eq!(pmu.read_msr(0xC2).unwrap(), (1 << 48) - 1);
 }
+
+/// Family 1Ah with IBS of these features.
+fn zen_5(features: u32) -> Pmu {
+    let mut answers = amd(0x00B4_0F40, 1 << 10 | 1 << 23, [7, 6 | 16 << 4, 0, 0]);
+    answers.push(answer(0x8000_001B, [features, 0, 0, 0]));
+    let recording = std::boxed::Box::leak(std::boxed::Box::new(of(answers).unwrap()));
+    Pmu::recorded(recording, Host::EXAMPLE, Timing::DEFAULT)
+}
+
+/// Loads that missed for 200 cycles beyond the first level: with a threshold of 128 cycles they are sampled, with one of 256 they are
+/// not, and nothing else is.
+#[test]
+fn s1_the_latency_filter_of_zen_5_samples_slow_loads_alone() {
+    use crate::uarch::{Access, AccessKind};
+    use crate::{Delta, GuestMemory, Occurrence, PageSize, Retirement, Ring, Sampled};
+    struct Nothing;
+    impl GuestMemory for Nothing {
+        fn read(&mut self, _: u64) -> Option<u64> {
+            None
+        }
+        fn write(&mut self, _: u64, _: u64) -> Option<()> {
+            None
+        }
+    }
+    const OP_CTL: u32 = 0xC001_1033;
+    const ON: u64 = 1 << 17 | 1 << 19 | 1;
+    const FILTER: u64 = 1 << 63;
+    let samples = |control: u64, occurrence, kind| {
+        let mut pmu = zen_5(0x1FFF);
+        pmu.write_msr(OP_CTL, control).unwrap();
+        assert_eq!(
+            pmu.read_msr(OP_CTL).unwrap() & !(0x7FF_FFFF << 32),
+            control,
+            "all of it is there"
+        );
+        let access = Access::identity(0x1000, 8, kind);
+        let sampled = Sampled { access: Some((access, PageSize::Small)), ..Sampled::default() };
+        let retired = Retirement { sampled, ..Retirement::default() };
+        let one = |pmu: &mut Pmu| {
+            let outcome = pmu.advance(&Delta::step(Ring::User).with(occurrence, 1));
+            outcome.due != 0 && pmu.write_record(outcome.due, &retired, &mut Nothing).ibs
+        };
+        (0..400).any(|_| one(&mut pmu))
+    };
+    let (far, near) = (Occurrence::LoadLlcMiss, Occurrence::LoadL1Hit);
+    assert!(samples(ON, near, AccessKind::Load));
+    assert!(samples(ON | FILTER, far, AccessKind::Load));
+    assert!(!samples(ON | FILTER | 1 << 59, far, AccessKind::Load), "256 cycles");
+    assert!(!samples(ON | FILTER, near, AccessKind::Load));
+    assert!(!samples(ON | FILTER, Occurrence::LoadLlcHit, AccessKind::Load), "14 cycles");
+    assert!(!samples(ON | FILTER, Occurrence::StoreLlcMiss, AccessKind::Store));
+    // Where CPUID does not say so the bits are not there.
+    let mut without = zen_5(0xBFF);
+    without.write_msr(OP_CTL, ON | FILTER | 1 << 59).unwrap();
+    assert_eq!(without.read_msr(OP_CTL).unwrap() >> 59, 0);
+}
+
+#[test]
+fn s1_op_data_4_is_there_where_the_leaf_says_so() {
+    const OP_DATA_4: u32 = 0xC001_103D;
+    let mut with = zen_5(0x1FFF);
+    assert_eq!(with.read_msr(OP_DATA_4).unwrap(), 0);
+    with.write_msr(OP_DATA_4, 1).unwrap();
+    assert_eq!(with.read_msr(OP_DATA_4).unwrap(), 1, "it holds what is written until a sample");
+    assert!(zen_5(0xBFF).read_msr(OP_DATA_4).is_err());
+}

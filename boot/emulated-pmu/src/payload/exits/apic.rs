@@ -5,8 +5,9 @@ use crate::payload::processors::{self, guard};
 use crate::payload::{events, lapic, retire, step};
 use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::ipi::{Command, Kind};
+use emulated_pmu::modify::modified;
 use emulated_pmu::vmcb::exit;
-use iced_x86::{Code, Instruction, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use pmu_model::Occurrence;
 
 const PAGE: u64 = 4096;
@@ -23,6 +24,11 @@ pub fn is_access(guest: &Guest) -> bool {
 
 /// Handles it.
 pub(super) fn handle(guest: &mut Guest) {
+    guest.event = events::take_delivery(guest);
+    let register = guest.vmcb.exit_info_2 % PAGE;
+    if guard::hides() && ExtendedApic::has(register) && modify(guest, register) {
+        return;
+    }
     match guest.vmcb.exit_info_1 & WRITE {
         0 => read(guest),
         _ => write(guest),
@@ -34,10 +40,40 @@ fn counts_accesses(guest: &Guest) -> bool {
     guest.needs.stepping() || guest.needs.occurrences.has_occurrences() || guest.awaiting > 0
 }
 
+/// Changes one of the extended registers for the guest, if that is what its instruction does.
+fn modify(guest: &mut Guest, register: u64) -> bool {
+    let Some(instruction) = guest.instruction() else { return false };
+    let in_memory = instruction.op0_kind() == OpKind::Memory;
+    if !in_memory || instruction.memory_size().size() != 4 {
+        return false;
+    }
+    let operand = match (instruction.op_count(), instruction.op1_kind()) {
+        (1, _) => 0,
+        (_, OpKind::Register) => guest.register(instruction.op1_register()) as u32,
+        _ => match instruction.try_immediate(1) {
+            Ok(immediate) => immediate as u32,
+            Err(_) => return false,
+        },
+    };
+    // A bit string may lie elsewhere.
+    let far = instruction.op1_kind() == OpKind::Register && operand > 31;
+    let of_bits = matches!(instruction.mnemonic(), Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc);
+    let old = guest.extended_apic.read(register, || 0);
+    let Some((new, flags)) = modified(instruction.mnemonic(), old, operand, guest.vmcb.rflags)
+        .filter(|_| !(far && of_bits))
+    else {
+        return false;
+    };
+    guest.extended_apic.write(register, new);
+    guest.vmcb.rflags = flags;
+    retire::plain(guest, Some(Occurrence::LoadStore));
+    guest.skip(instruction.len() as u64);
+    true
+}
+
 /// Reads for the guest, or lets it read.
 fn read(guest: &mut Guest) {
     let register = guest.vmcb.exit_info_2 % PAGE;
-    guest.event = events::take_delivery(guest);
     let instruction = guest.instruction();
     let loaded = instruction.as_ref().and_then(loaded);
     let is_extended = ExtendedApic::has(register);
@@ -55,7 +91,6 @@ fn read(guest: &mut Guest) {
 /// Lets the write through, but for one that starts another processor or sends it an NMI.
 fn write(guest: &mut Guest) {
     let register = guest.vmcb.exit_info_2 % PAGE;
-    guest.event = events::take_delivery(guest);
     let instruction = guest.instruction();
     let value = instruction.as_ref().and_then(|instruction| stored(guest, instruction));
     let Some((instruction, value)) = instruction.zip(value) else {

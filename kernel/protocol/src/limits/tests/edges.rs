@@ -27,6 +27,7 @@ pub(super) fn sampling() -> Sampling<'static> {
         registers: 0,
         precise: false,
         branches: false,
+        randomise: false,
         call_graph: None,
         limit_per_ms: 0,
         limit_us: 1,

@@ -42,6 +42,12 @@ const OP: Layout = Layout { control: 3, enable: 1 << 17, valid: 1 << 18, l3_miss
 /// OP_CTL: dispatched operations are counted, not cycles.
 const COUNTS_OPS: u64 = 1 << 19;
 
+/// OP_CTL: loads alone whose miss took more cycles than the threshold, in 128ths less one, are sampled.
+const LATENCY_FILTER: u64 = LATENCY_ENABLE | LATENCY_THRESHOLD << LATENCY_THRESHOLD_AT;
+const LATENCY_ENABLE: u64 = 1 << 63;
+const LATENCY_THRESHOLD: u64 = 0xF;
+const LATENCY_THRESHOLD_AT: u32 = 59;
+
 const fn layout(which: Which) -> &'static Layout {
     match which {
         Which::IbsFetch => &FETCH,

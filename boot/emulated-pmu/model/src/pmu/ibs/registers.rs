@@ -36,8 +36,7 @@ pub(crate) const fn present(features: u32, index: usize) -> bool {
         IBS_CTL => features::AVAILABLE,
         11 => features::BRANCH_TARGET,
         12 => features::FETCH_EXTENDED,
-        // OP_DATA4 is not offered.
-        _ => 0,
+        _ => features::OP_DATA_4,
     };
     features & needed != 0
 }
@@ -45,12 +44,10 @@ pub(crate) const fn present(features: u32, index: usize) -> bool {
 impl Pmu {
     /// Features that CPUID shows.
     pub(crate) fn ibs_features(&self) -> u32 {
-        /// The register OP_DATA4.
-        const OP_DATA_4: u32 = 1 << 10;
-        let features = self.spec().amd().map_or(0, |amd| amd.ibs);
-        match features != 0 && self.is(Mutation::IbsFeatureTooMany) {
-            true => features | OP_DATA_4,
-            false => features,
+        let all = self.spec().amd().map_or(0, |amd| amd.ibs);
+        match all != 0 && self.is(Mutation::IbsFeatureTooMany) {
+            true => all | features::OP_DATA_4,
+            false => all,
         }
     }
 
@@ -123,6 +120,9 @@ impl Pmu {
         }
         if self.has_ibs(features::WIDE_COUNT) {
             valid |= MAXIMUM_WIDE;
+        }
+        if self.has_ibs(features::LOAD_LATENCY) {
+            valid |= super::LATENCY_FILTER;
         }
         let mut count = value >> COUNT_AT & self.op_count_mask();
         if self.is(Mutation::IbsCountWriteIgnored) {

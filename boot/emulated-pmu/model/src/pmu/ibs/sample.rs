@@ -1,7 +1,7 @@
 //! A sample: what the registers say of the tagged instruction.
 
 use super::registers::FETCH_STATUS;
-use super::{FETCH, OP, layout};
+use super::{FETCH, LATENCY_ENABLE, LATENCY_THRESHOLD, LATENCY_THRESHOLD_AT, OP, layout};
 use crate::Pmu;
 use crate::branch::{Branch, BranchKind};
 use crate::delta::Delta;
@@ -133,7 +133,8 @@ impl Pmu {
     fn take_sample(&mut self, which: Which, retired: &Retirement) -> bool {
         let filters = self.ibs.control(which) & layout(which).l3_miss_only != 0;
         let missed = which == Which::IbsOp && self.ibs.seen.source == Source::Memory;
-        if filters && !missed {
+        let fast = which == Which::IbsOp && self.is_too_fast(retired);
+        if filters && !missed || fast {
             // The count starts over with random low bits.
             let random = u64::from(self.ibs.draw() & 0x7F);
             self.ibs_start(which, random);
@@ -145,6 +146,19 @@ impl Pmu {
         }
         self.stop_with_sample(which);
         true
+    }
+
+    /// Whether the latency filter is on, and the instruction is no load that missed the first level for long enough.
+    fn is_too_fast(&self, retired: &Retirement) -> bool {
+        let control = self.ibs.control(Which::IbsOp);
+        if control & LATENCY_ENABLE == 0 {
+            return false;
+        }
+        let least = 128 * ((control >> LATENCY_THRESHOLD_AT & LATENCY_THRESHOLD) + 1);
+        let access = retired.sampled.access;
+        let loads = access.is_some_and(|(access, _)| access.kind != AccessKind::Store);
+        let missed = matches!(self.ibs.seen.source, Source::Last | Source::Memory);
+        !loads || !missed || u64::from(self.ibs.seen.latency.miss) <= least
     }
 
     /// Complete, and with nothing missed: fetches take no time in this machine.
@@ -175,6 +189,8 @@ impl Pmu {
         let first = OP.control + 1;
         self.ibs.registers[first..first + words.len()].copy_from_slice(&words);
         self.ibs.registers[11] = target;
+        // No load of this machine is sent again.
+        self.ibs.registers[13] = 0;
     }
 
     /// OP_DATA, and the target of a branch that was taken. An instruction retires in the cycle in which it completes.
