@@ -172,6 +172,7 @@ impl Session {
         block: &mut ControlBlock,
     ) -> Result<(), PmuError> {
         driver.stop(registers)?;
+        driver.empty_store(registers)?;
         let status = driver.status(registers)?;
         driver.acknowledge(registers, status)?;
         for one in &self.events {

@@ -15,7 +15,6 @@ use crate::pmu::capabilities::Counter;
 use crate::pmu::data_source::Datum;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
-use crate::pmu::registers::GlobalStatus;
 use crate::pmu::window;
 use core::ops::Range;
 
@@ -297,7 +296,7 @@ impl ControlBlock {
     /// an overflow of the counters that it is of, which do not interrupt by themselves. Its store has to outlive the
     /// block's use.
     pub fn take_records(&mut self, drain: Drain) {
-        self.mask = self.mask & !drain.counters | GlobalStatus::BUFFER.bits();
+        self.mask = self.mask & !drain.counters | drain.status().bits();
         self.records = Some(drain);
     }
 
