@@ -352,6 +352,8 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         precise: false,
         branches: false,
         call_graph: None,
+        vectors: false,
+        counters: Vec::new(),
         limit_us: 1,
     }
 }

@@ -3,6 +3,7 @@
 use super::accesses::{Accesses, Outcome};
 use super::chains::Chain;
 use super::edges::Edges;
+use super::groups::GroupLog;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
@@ -137,6 +138,8 @@ pub struct ControlBlock {
     pub(super) stops_when_full: bool,
     /// Registers of each sample of the log; null: they are not kept.
     pub(super) registers: *mut [u64; REGISTERS],
+    /// Further groups of the records of the log's samples.
+    pub(super) groups: GroupLog,
     /// The log's beginning.
     pub(super) start: u64,
     /// Addresses, counted.
@@ -213,6 +216,7 @@ impl ControlBlock {
         stopped: false,
         stops_when_full: false,
         registers: core::ptr::null_mut(),
+        groups: GroupLog::NONE,
         start: 0,
         histogram: None,
         records: None,

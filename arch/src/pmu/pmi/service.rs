@@ -241,19 +241,19 @@ fn note_record(
     taken: &Taken<'_>,
 ) {
     let &Taken { ref record, counters, branches, .. } = taken;
-    {
-        let mut left = counters;
-        while left != 0 {
-            block.slots[left.trailing_zeros() as usize].overflows += 1;
-            left &= left - 1;
-        }
-        let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
-        let registers = record.registers.unwrap_or(from.registers);
-        let place = Interrupted { rip: record.ip, cs, registers };
-        let datum = block.datum(record.access.as_ref(), counters);
-        edges::take_recorded(block, &place, counters, branches);
-        note(block, raw, &place, counters, record.tsc, datum);
+    let mut left = counters;
+    while left != 0 {
+        block.slots[left.trailing_zeros() as usize].overflows += 1;
+        left &= left - 1;
     }
+    let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
+    let registers = record.registers.unwrap_or(from.registers);
+    let place = Interrupted { rip: record.ip, cs, registers };
+    let datum = block.datum(record.access.as_ref(), counters);
+    edges::take_recorded(block, &place, counters, branches);
+    let cursor = block.cursor;
+    note(block, raw, &place, counters, record.tsc, datum);
+    block.keep_groups(cursor, taken);
 }
 
 /// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data access.

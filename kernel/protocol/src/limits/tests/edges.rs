@@ -28,6 +28,8 @@ pub(super) fn sampling() -> Sampling<'static> {
         precise: false,
         branches: false,
         call_graph: None,
+        vectors: false,
+        counters: alloc::vec![],
         limit_per_ms: 0,
         limit_us: 1,
     }
