@@ -1,5 +1,6 @@
 //! What PEBS records have besides: vector registers, and values of counters that count beside the sampled events.
 
+use super::plan::architectural;
 use super::{Armed, Pmu, Session};
 use crate::snippet::events::{self, Use};
 use alloc::format;
@@ -64,7 +65,12 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
             return Err(format!("counters: {}: {}", refused.event, refused.reason));
         }
         for one in planned.passes.into_iter().flatten() {
-            let free_one = free.iter().position(|counter| one.counters & counter.bit() != 0);
+            // What a fixed counter counts a general-purpose one does as well, if its event is architectural.
+            let (selection, places) = match architectural(one.counter, &one.selection) {
+                Some(selection) => (selection, u64::MAX),
+                None => (one.selection, one.counters),
+            };
+            let free_one = free.iter().position(|counter| places & counter.bit() != 0);
             let Some(place) = free_one.filter(|_| !one.merges) else {
                 return Err(format!(
                     "counters: no counter that goes into records is free for {} beside the others; name fewer, or sample by fewer events",
@@ -72,7 +78,7 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
                 ));
             };
             let counter = free.remove(place);
-            valued.push(Valued { event: one.event, counter, selection: one.selection });
+            valued.push(Valued { event: one.event, counter, selection });
         }
     }
     Ok(Besides { vectors: item.vectors, valued })

@@ -351,7 +351,7 @@ fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)])
 
 /// What counts on any counter as `plain` does on a fixed one: 0 and 1 count the architectural events 0xC0 and 0x3C (SDM vol. 3,
 /// table 20-2).
-fn architectural(counter: Counter, plain: &Selection) -> Option<Selection> {
+pub(super) fn architectural(counter: Counter, plain: &Selection) -> Option<Selection> {
     let event = match counter {
         Counter::Fixed(0) => 0xc0,
         Counter::Fixed(1) => 0x3c,

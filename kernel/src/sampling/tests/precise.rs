@@ -151,3 +151,73 @@ fn m9_two_precise_events_have_each_their_records_where_those_name_their_counter(
     assert!(at(1).all(|row| row.address.0 == AT), "{result:?}");
     assert_eq!(at(0).map(|row| row.count).sum::<u64>(), 31);
 }
+
+/// Vector registers are those behind the instruction; a counter beside counts every one of them.
+#[test]
+fn s1_samples_have_the_vector_registers_and_counters_of_their_records() {
+    for (model, text) in [(Model::IceLake, "r00c0"), (Model::ArrowLake, "r00c0:counter=9")] {
+        let mut item = precise(text, 77, 9000);
+        (item.keep, item.capacity, item.vectors, item.registers) = (Keep::Samples, 2000, true, 8);
+        let counts = model == Model::ArrowLake;
+        if counts {
+            item.counters = ["r00c0", "r00c4"].map(Cow::Borrowed).to_vec();
+        }
+        let (result, chunks) = run(&mut host(model), &item);
+        is_whole(&result.events[0]);
+        let names: &[&str] = if counts { &["r00c0", "r00c4"] } else { &[] };
+        assert_eq!(result.values, names);
+        let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
+        let vectors: Vec<u64> = chunks.iter().flat_map(|one| &one.vectors).map(|w| w.0).collect();
+        let next: Vec<u64> = chunks.iter().flat_map(|one| &one.registers).map(|w| w.0).collect();
+        assert_eq!((all.len(), vectors.len(), next.len()), (1168, 32 * 1168, 1168), "{model:?}");
+        for (sample, next) in vectors.chunks(32).zip(&next) {
+            assert!(sample.iter().eq((0..32).map(|half| next + half).collect::<Vec<_>>().iter()));
+        }
+        let values: Vec<u64> = chunks.iter().flat_map(|one| &one.values).copied().collect();
+        let expected: Vec<u64> = (1..=1168).flat_map(|n| [77 * n, 0]).collect();
+        assert_eq!(values, if counts { expected } else { vec![] }, "{model:?}");
+    }
+}
+
+#[test]
+fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
+    let said = |model: Model, change: fn(&mut Sampling<'static>)| {
+        let text = MODELS.iter().find(|(one, _)| *one == model).map_or("r00c0", |one| one.1);
+        let mut item = precise(text, 77, 10);
+        item.keep = Keep::Samples;
+        change(&mut item);
+        match measure(&mut host(model), 0, &item, &mut |_| ()) {
+            Err(Unmeasured::Refused(reason)) => reason,
+            other => panic!("{model:?}: {other:?}"),
+        }
+    };
+    let vectors: fn(&mut Sampling<'static>) = |item| item.vectors = true;
+    let counters: fn(&mut Sampling<'static>) = |item| item.counters = vec!["r00c4".into()];
+    for (model, change, parts) in [
+        (Model::Skylake, vectors, ["vectors: PEBS records of format 3", "registers has"]),
+        (Model::IceLake, counters, ["counters: PEBS records of format 4", "[[count]]"]),
+        (
+            Model::Zen4,
+            |item| (item.vectors, item.events) = (true, vec![event("r0076", 4096)]),
+            ["vectors: samples of IBS have none", "registers"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| (item.vectors, item.precise) = (true, false),
+            ["vectors: they stand in PEBS records", "precise = true"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| item.counters = vec!["no-such".into()],
+            ["counters: no-such", "no-such"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| item.counters = vec!["r00c4".into(); 16],
+            ["counters: no counter that goes into records is free for r00c4", "name fewer"],
+        ),
+    ] {
+        let reason = said(model, change);
+        assert!(parts.iter().all(|part| reason.contains(part)), "{model:?}: {reason}");
+    }
+}
