@@ -50,7 +50,7 @@ fn s1_a_buffer_without_room_is_full_until_software_says_otherwise() {
             assert!(!step(&mut pmu, &mut buffer, 2 * record - 1).pmi);
             let outcome = step(&mut pmu, &mut buffer, 2 * record);
             let index = read(&mut pmu, 0x3F5);
-            let filled = record == fit && whole % bytes == 0;
+            let filled = record == fit && whole.is_multiple_of(bytes);
             assert_eq!(outcome.pmi, record > fit || filled, "{size} {record}");
             assert_eq!(index & FULL != 0, record > fit, "{size} {record}");
             assert_eq!(index & 0x7FF_FFF0, record.min(fit) * bytes, "{size} {record}");
