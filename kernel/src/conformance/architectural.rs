@@ -47,6 +47,11 @@ pub(super) const CHECKS: &[Check] = &[
         source: "Linux, arch/x86/events/intel/core.c: GLOBAL_STATUS_ARCH_PEBS_THRESHOLD (54) at the threshold, not before",
         run: |context| with(context, threshold),
     },
+    Check {
+        name: "apebs.enable",
+        source: "Linux, arch/x86/include/asm/perf_event.h: union arch_pebs_index, en",
+        run: |context| with(context, enable),
+    },
     Check { name: "apebs.interrupt", source: LINUX, run: |context| with(context, interrupt) },
     Check {
         name: "apebs.full",
@@ -148,9 +153,12 @@ fn data_address(context: &mut Context, _: Offer) -> Outcome {
 fn groups(context: &mut Context, offer: Offer) -> Outcome {
     let mut all = All::of("each record has the groups asked for, and a size that they make up");
     let offered = offer.groups();
-    for bits in 0..8 {
+    // Each by itself and together; at last all at once, with branch records, which takes the most.
+    for bits in 0..9 {
+        let branches = if bits == 8 { Groups::BRANCHES } else { Groups::empty() };
+        let bits = bits.min(7);
         let wanted = PLAIN.into_iter().enumerate().filter(|(n, _)| bits >> n & 1 != 0);
-        let wanted = wanted.fold(Groups::empty(), |sum, (_, group)| sum | group);
+        let wanted = wanted.fold(Groups::empty(), |sum, (_, group)| sum | group) | branches;
         if !offered.contains(wanted) {
             continue;
         }
@@ -177,8 +185,12 @@ fn groups(context: &mut Context, offer: Offer) -> Outcome {
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
-fn basic(context: &mut Context, _: Offer) -> Outcome {
-    let one = (Counter::General(0), INSTRUCTIONS);
+fn basic(context: &mut Context, offer: Offer) -> Outcome {
+    // The first one's has them still.
+    let one = (Counter::General(1), INSTRUCTIONS);
+    if offer.general & 0b10 == 0 {
+        return Ok(Finding::skip("architectural PEBS on counter 1"));
+    }
     let (_store, mut drain) = armed(context, FORMAT, one, [64, 64])?;
     let config = Layout::records(one.0);
     let value = context.registers().rdmsr(config).unwrap_or(0);
@@ -199,11 +211,14 @@ fn basic(context: &mut Context, _: Offer) -> Outcome {
 }
 
 fn full(context: &mut Context, _: Offer) -> Outcome {
-    const TURNS: u64 = 400;
     let one = instructions(FORMAT);
     let (store, mut drain) = armed(context, FORMAT, one, [2, 2])?;
     let fit = 4096 / (8 * store.record_words());
-    context.run(Work::kernel(Ring0Code::Loop, TURNS));
+    // Behind the buffer there is room for one record: no PMU that writes each one may write more.
+    let enough = (fit as u64 + 1) * (PERIOD + slack(context));
+    let long = |turns| context.stated(Ring0Code::Loop, turns).instructions;
+    let turns = (1..enough).find(|&turns| long(turns) >= enough).unwrap_or(enough);
+    context.run(Work::kernel(Ring0Code::Loop, turns));
     let records = taken(context, &mut drain).len();
     let mut all =
         All::of("records to the end of the buffer, nothing behind it, and bit 31 of the index");
@@ -211,10 +226,24 @@ fn full(context: &mut Context, _: Offer) -> Outcome {
     all.same("times full", 1, drain.full);
     all.that(!store.is_overrun(), format_args!("words behind its end were written to"));
     // The index is written whole: it goes on.
-    context.run(straight());
+    context.run(Work::kernel(Ring0Code::Loop, turns));
     let more = taken(context, &mut drain).len();
-    all.that(more >= 12, format_args!("{more} records behind that"));
+    all.same("records behind that", fit as u64, more as u64);
     Ok(all.finish().explained_by(context.instructions_erratum()))
+}
+
+fn enable(context: &mut Context, _: Offer) -> Outcome {
+    let one = instructions(FORMAT);
+    let (store, mut drain) = armed(context, FORMAT, one, [64, 64])?;
+    // A threshold, and nothing that switches records on.
+    let off = store.index().0 & !(1 << 32);
+    let done = context.registers().wrmsr(numbers::PEBS_INDEX, off).is_ok();
+    context.run(straight());
+    let records = taken(context, &mut drain).len();
+    let mut all = All::of("no record while bit 32 of the index is 0");
+    all.that(done, format_args!("PEBS_INDEX refused {off:#x}"));
+    all.same("records", 0, records as u64);
+    Ok(all.finish())
 }
 
 fn fixed(context: &mut Context, offer: Offer) -> Outcome {
@@ -258,14 +287,15 @@ fn counters(context: &mut Context, offer: Offer) -> Outcome {
     let mut values = Vec::new();
     while drain.fetch(context.registers()) {
         drain.run(|taken| {
-            let (general, value) = taken
-                .snapshot
-                .map_or((0, 0), |seen| (seen.general, seen.values.get(1).copied().unwrap_or(0)));
-            values.push((general, value));
+            let seen = taken.snapshot.unwrap_or_default();
+            let of = |n: usize| seen.values.get(n).copied().unwrap_or(u64::MAX);
+            values.push((seen.general, of(1), of(0)));
         });
     }
-    for &(general, _) in &values {
+    for &(general, _, own) in &values {
         all.same("counters of a record", 0b11, general.into());
+        // Linux takes it for what came since the overflow, and counts the period besides (`__setup_pebs_counter_group`).
+        all.that(own < PERIOD + slack(context), format_args!("{own:#x} in its own counter"));
     }
     for pair in values.windows(2) {
         let more = pair[1].1.wrapping_sub(pair[0].1);

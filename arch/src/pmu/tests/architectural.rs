@@ -395,3 +395,59 @@ fn s1_the_status_of_architectural_records_is_bit_54() {
     assert_eq!(drain.format(), Format::Architectural);
     assert_eq!(Contents::BASIC.bits(), Architectural::default().encode()[0] & !0xffff);
 }
+
+/// The emulated PMU was written apart from this driver.
+#[test]
+fn s1_every_group_of_an_architectural_record_is_what_retired() {
+    use pmu_model::{Delta, Retirement, Ring};
+    let groups = Groups::all();
+    let config = DataConfig { groups, branches: 32, general: 0b101, fixed: 0b1 };
+    let mut pmu = machine(Model::CougarCove);
+    let mut driver = Driver::new(find(&mut pmu).unwrap());
+    let counter = Counter::General(1);
+    let mut store = Store::with_groups(Format::Architectural, config, 30, 20);
+    let preset = driver.preset(counter, PERIOD - 1).unwrap();
+    store.set_reset(counter, preset);
+    driver.use_store(&mut pmu, &store).unwrap();
+    driver.program(&mut pmu, counter, &INSTRUCTIONS.with_records()).unwrap();
+    driver.write(&mut pmu, counter, preset).unwrap();
+    for beside in [Counter::General(2), Counter::Fixed(0)] {
+        driver.program(&mut pmu, beside, &INSTRUCTIONS).unwrap();
+        driver.write(&mut pmu, beside, 0).unwrap();
+    }
+    driver.start(&mut pmu).unwrap();
+    let mut drain = Drain::new(&mut store, driver.recording());
+    for n in 1..=100 {
+        let retired = Retirement {
+            ip: 0x1000 + n,
+            next: 0x1001 + n,
+            flags: 0x202,
+            registers: core::array::from_fn(|r| 100 * n + r as u64),
+            vectors: core::array::from_fn(|half| 1000 * n + half as u64),
+            tsc: 10 * n,
+            ..Retirement::default()
+        };
+        model::retire(&mut pmu, &Delta::bulk(Ring::User, 1), &retired);
+    }
+    let (mut seen, mut pieces) = (0, 0);
+    while drain.fetch(&mut pmu as &mut dyn Registers) {
+        drain.take_architectural(&mut |record| {
+            seen += 1;
+            let (n, common) = (PERIOD * seen, record.common);
+            pieces += record.fragments;
+            assert_eq!((common.ip, common.tsc, common.counters), (0x1000 + n, 10 * n, 0b10));
+            let general = common.general.unwrap();
+            assert_eq!((general.flags, general.next), (0x202, 0x1001 + n));
+            assert_eq!(general.registers, core::array::from_fn(|r| 100 * n + r as u64));
+            let vectors = core::array::from_fn(|half| 1000 * n + half as u64);
+            assert_eq!(common.vectors, Some(&vectors));
+            assert_eq!((common.branches.len(), common.groups()), (32, groups));
+            let snapshot = common.snapshot.unwrap();
+            assert_eq!((snapshot.general, snapshot.fixed), (0b101, 1));
+            assert_eq!(snapshot.values, [0, n, n]);
+        });
+    }
+    assert_eq!((seen, drain.records, drain.full, drain.malformed), (25, 25, 0, 0));
+    assert_eq!(pieces, 50, "each came in two fragments");
+    assert!(!store.is_overrun());
+}

@@ -40,7 +40,11 @@ fn branch_records_of_every_model() {
             Model::Nehalem => legacy(16, 3, false, true),
             Model::Haswell => legacy(16, 4, false, true),
             Model::Skylake | Model::IceLake => legacy(32, 5, false, true),
-            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
+            Model::SapphireRapids
+            | Model::ArrowLake
+            | Model::CougarCove
+            | Model::GoldenCove
+            | Model::Gracemont => {
                 LbrKind::Architectural { depth: 32, mispredict: true, filter: true }
             }
             Model::Zen4 => LbrKind::AmdV2 { entries: 16 },
