@@ -6,7 +6,7 @@ use crate::snippet::events::{self, Use};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::pebs::{DataConfig, Groups};
+use arch::pmu::pebs::{DataConfig, Format, Groups};
 use arch::pmu::pmi::{ControlBlock, GroupLog};
 use arch::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
 use protocol::record::{Hex, Samples};
@@ -35,10 +35,15 @@ pub struct Besides {
 /// # Errors
 /// Records have it not, or no counter is left: what comes nearest.
 pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Besides, String> {
+    let has = pmu.driver.capabilities();
+    let grouped = has.pebs_format().is_some_and(Format::has_groups);
+    let precise = armed.iter().any(|one| one.selection.precise);
+    if item.registers != 0 && grouped && precise && !has.record_groups().contains(Groups::GENERAL) {
+        return Err("registers: this processor's PEBS records have none (CPUID leaf 0x23.4 EBX[29]); the nearest is an interrupt's sample, without precise".to_string());
+    }
     if !item.vectors && item.counters.is_empty() {
         return Ok(Besides::default());
     }
-    let has = pmu.driver.capabilities();
     let keys = [(item.vectors, Groups::VECTORS), (!item.counters.is_empty(), Groups::COUNTERS)];
     for (_, group) in keys.into_iter().filter(|(wanted, _)| *wanted) {
         check(group, has, armed)?;

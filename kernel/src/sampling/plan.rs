@@ -17,6 +17,9 @@ use protocol::sampling::{Rate, Sampling};
 /// with a period that fits into it the machine would do nothing but handle overflows.
 pub const MIN_PERIOD: u64 = 64;
 
+/// The longest way to an overflow that 32 bits tell, sign-extended (Linux, `ARCH_PEBS_RELOAD`).
+const LONGEST_RELOAD: u64 = 1 << 31;
+
 /// An event with its counter and period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Armed {
@@ -227,6 +230,14 @@ fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
     let least = 1 + u64::from(one.selection.precise);
     if one.period < least {
         return Err(format!("a period of {} is too short: at least {least} is needed", one.period));
+    }
+    if one.selection.precise && has.architectural_pebs.is_some() && one.distance() > LONGEST_RELOAD
+    {
+        return Err(format!(
+            "a period of {} is too long: what a counter goes on from behind a record of architectural PEBS has 32 bits, so {} is the longest",
+            one.period,
+            LONGEST_RELOAD + 1
+        ));
     }
     pmu.driver.preset(one.counter, one.distance()).map(|_| ()).map_err(|error| error.to_string())
 }

@@ -17,13 +17,15 @@ const THRESHOLD: usize = 192;
 
 /// Memory for the records of a session, with so many branch records each, and what else is asked for, where the format has
 /// groups.
-pub(super) fn store(format: Format, branches: u8, besides: &Besides) -> Store {
+pub(super) fn store((format, groups): (Format, Groups), branches: u8, besides: &Besides) -> Store {
     let mut config = DataConfig::SAMPLES;
     besides.add(&mut config);
     if branches > 0 {
         config.groups |= Groups::BRANCHES;
         config.branches = branches.into();
     }
+    // Architectural records may have fewer than samples would use.
+    config.groups &= groups;
     Store::with_groups(format, config, RECORDS, THRESHOLD)
 }
 
@@ -156,7 +158,7 @@ mod tests {
             ibs: None,
             auxiliary: None,
         };
-        let mut store = store(Format::Skylake, 0, &Besides::default());
+        let mut store = store((Format::Skylake, Groups::empty()), 0, &Besides::default());
         let mut with = |full, malformed, witness| {
             let mut drain = Drain::new(&mut store, 1);
             (drain.full, drain.malformed) = (full, malformed);

@@ -55,7 +55,8 @@ impl Session {
         let format = driver.capabilities().pebs_format().filter(|_| precise);
         let entries = driver.capabilities().lbr.entries();
         let branches = if branches::are_recorded(item) { entries } else { 0 };
-        let mut store = format.map(|format| precise::store(format, branches, &besides));
+        let groups = driver.capabilities().record_groups();
+        let mut store = format.map(|format| precise::store((format, groups), branches, &besides));
         if let Some(store) = &mut store {
             for one in events.iter().filter(|one| one.selection.precise) {
                 store.set_reset(one.counter, driver.preset(one.counter, one.distance())?);

@@ -229,3 +229,26 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
         assert!(parts.iter().all(|part| reason.contains(part)), "{model:?}: {reason}");
     }
 }
+
+/// What a counter goes on from has 32 bits.
+#[test]
+fn s1_a_period_that_architectural_pebs_cannot_reload_is_refused() {
+    let of = |period| {
+        measure(&mut Host::new(Model::CougarCove), 0, &precise("r00c0", period, 10), &mut |_| ())
+    };
+    let longest = of((1 << 31) + 1).expect("the longest");
+    assert_eq!(
+        (longest.events[0].overflows, longest.events[0].rest),
+        (0, longest.events[0].witness.unwrap())
+    );
+    match of((1 << 31) + 2) {
+        Err(Unmeasured::Refused(reason)) => {
+            assert!(reason.contains("2147483650 is too long"), "{reason}");
+            assert!(reason.contains("2147483649 is the longest"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Adaptive records have a reset value of the counter's width.
+    let item = precise("r00c0", (1 << 31) + 2, 10);
+    assert!(measure(&mut Host::new(Model::IceLake), 0, &item, &mut |_| ()).is_ok());
+}
