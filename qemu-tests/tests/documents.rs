@@ -110,6 +110,8 @@ fn job(text: &str, what: &str) {
     let pmu = match () {
         () if text.contains(KIND) => &["--pmu", "goldencove+gracemont"][..],
         () if text.contains(AMD) => &["--pmu", "zen4"],
+        // Records have vector registers from Ice Lake on.
+        () if text.contains("vectors = true") => &["--pmu", "cougarcove"],
         // The emulated PMU takes none.
         () if text.contains("smis = 3") => &["--pmu", "none"],
         () => &[],

@@ -116,6 +116,13 @@ fn x12_a_guest_that_runs_guests_gets_what_svm_promises_and_each_counts_for_itsel
     }
 }
 
+/// Panther Lake's records, programmed by WRMSR and read back, of two counters, and the interrupt at the threshold.
+#[test]
+fn s1_architectural_pebs_writes_the_records_of_the_instructions_that_its_registers_ask_for() {
+    let names = both(Model::CougarCove, "records");
+    assert_eq!(names.len(), 3 + 2 * (1 + 60) + 2 + 5 + 3 + 1, "{names:?}");
+}
+
 /// The codes of these events are those of the models named; the meanings on the others are tested on the host.
 #[test]
 fn branches_accesses_misses_and_branch_records_are_exact() {

@@ -179,4 +179,5 @@ on_each! {
     zen4: Zen4,
     golden_cove: GoldenCove,
     gracemont: Gracemont,
+    cougar_cove: CougarCove,
 }

@@ -87,6 +87,11 @@ impl GuestMemory for Process {
         // SAFETY: as above; the store's own memory.
         (linear != 0).then(|| unsafe { (linear as *mut u64).write_volatile(value) })
     }
+
+    /// The buffer that IA32_PEBS_BASE names: memory is mapped one to one, as it were.
+    fn write_physical(&mut self, physical: u64, value: u64) -> Option<()> {
+        self.write(physical, value)
+    }
 }
 
 /// Reports `delta`, of the instruction `retired`, and writes the PEBS records and takes the samples that follow.

@@ -46,6 +46,10 @@ pub const GLOBAL_INUSE: Msr = Msr(0x392);
 pub const PEBS_ENABLE: Msr = Msr(0x3f1);
 /// MSR_PEBS_DATA_CFG.
 pub const PEBS_DATA_CFG: Msr = Msr(0x3f2);
+/// IA32_PEBS_BASE: the buffer of architectural PEBS.
+pub const PEBS_BASE: Msr = Msr(0x3f4);
+/// IA32_PEBS_INDEX: where its next record goes.
+pub const PEBS_INDEX: Msr = Msr(0x3f5);
 /// MSR_PEBS_LD_LAT_THRESHOLD.
 pub const LOAD_LATENCY: Msr = Msr(0x3f6);
 /// MSR_PEBS_FRONTEND.

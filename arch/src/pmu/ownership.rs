@@ -93,7 +93,11 @@ impl Ownership {
         }
         self.saved.extend(first);
         // It points to somebody's memory, and by itself does nothing.
+        if let (Some(_), Ok(base)) = (has.architectural_pebs, registers.rdmsr(numbers::PEBS_BASE)) {
+            self.saved.push((numbers::PEBS_BASE, base));
+        }
         if has.pebs
+            && has.architectural_pebs.is_none()
             && let Ok(area) = registers.rdmsr(numbers::DS_AREA)
         {
             self.saved.push((numbers::DS_AREA, area));
@@ -130,8 +134,16 @@ fn controls(has: &Capabilities, layout: &Layout) -> Vec<Msr> {
         list.push(numbers::FIXED_CTR_CTRL);
     }
     list.extend(has.generals().map(|counter| layout.select(counter.index() as u8)));
-    if has.pebs {
-        list.push(numbers::PEBS_ENABLE);
+    match (has.pebs, has.architectural_pebs) {
+        (true, Some(_)) => {
+            let counters = u64::from(has.pebs_counters());
+            let counters = u64::from(has.pebs_fixed()) << 32 | counters;
+            let can = has.counters().filter(|counter| counters & counter.bit() != 0);
+            list.extend(can.map(Layout::records));
+            list.push(numbers::PEBS_INDEX);
+        }
+        (true, None) => list.push(numbers::PEBS_ENABLE),
+        (false, _) => {}
     }
     list.push(numbers::DEBUGCTL);
     match has.lbr {

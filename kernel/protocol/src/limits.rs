@@ -84,6 +84,10 @@ pub const MAX_ADDRESSES: u32 = 4096;
 pub const MAX_SAMPLES: u32 = 1 << 19;
 /// Entries of a log that also keeps registers: 160 bytes each.
 pub const MAX_SAMPLES_WITH_REGISTERS: u32 = 1 << 16;
+/// Entries of a log that also keeps vector registers, or values of counters: 400 bytes each.
+pub const MAX_SAMPLES_WITH_VECTORS: u32 = 1 << 14;
+/// Events whose counters' values go with samples: as many as there are counters.
+pub const MAX_VALUES: usize = 16;
 /// Shortest interval of a timer that samples, in nanoseconds: its handler takes about a microsecond.
 pub const MIN_INTERVAL_NS: u64 = 5_000;
 /// Longest one: a minute.
@@ -209,13 +213,19 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         return Err(LimitError::NothingToSampleBy);
     }
     let samples = sampling.keep == Keep::Samples;
-    let most = match (samples, sampling.registers) {
-        (false, _) => MAX_ADDRESSES,
-        (true, 0) => MAX_SAMPLES,
-        (true, _) => MAX_SAMPLES_WITH_REGISTERS,
+    range("the number of counters", sampling.counters.len() as u64, 0, MAX_VALUES as u64)?;
+    for text in &sampling.counters {
+        length("the text of a counter's event", text.len(), MAX_EVENT_BYTES)?;
+    }
+    let besides = sampling.vectors || !sampling.counters.is_empty();
+    let most = match (samples, besides, sampling.registers) {
+        (false, _, _) => MAX_ADDRESSES,
+        (true, true, _) => MAX_SAMPLES_WITH_VECTORS,
+        (true, false, 0) => MAX_SAMPLES,
+        (true, false, _) => MAX_SAMPLES_WITH_REGISTERS,
     };
     range("capacity", sampling.capacity.into(), 1, most.into())?;
-    if !samples && (sampling.registers != 0 || sampling.on_full != OnFull::Drop) {
+    if !samples && (sampling.registers != 0 || besides || sampling.on_full != OnFull::Drop) {
         return Err(LimitError::NeedsSamples);
     }
     if sampling.interval_ns != 0 && sampling.delivery == Delivery::Nmi {

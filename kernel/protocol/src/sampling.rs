@@ -46,6 +46,12 @@ pub struct Sampling<'a> {
     pub randomise: bool,
     /// Samples have the calls that led to them.
     pub call_graph: Option<CallGraph>,
+    /// Vector registers go with each sample, out of its PEBS record. Only with [`Keep::Samples`].
+    pub vectors: bool,
+    /// Events that are counted beside, and whose counters' values go with each sample, out of its PEBS record. Only with
+    /// [`Keep::Samples`].
+    #[serde(borrow)]
+    pub counters: Vec<Cow<'a, str>>,
 }
 
 impl Sampling<'_> {
@@ -161,11 +167,13 @@ pub(crate) mod tests {
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
             registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
             stacks: bool, randomise: bool,
+            vectors: bool, counters in prop::collection::vec(".{0,20}", 0..4),
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
                 precise, branches, randomise,
                 call_graph: stacks.then_some(CallGraph::Lbr),
+                vectors, counters: counters.into_iter().map(Cow::Owned).collect(),
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },

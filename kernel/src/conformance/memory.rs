@@ -3,10 +3,10 @@
 use super::check::{All, Check, Finding, Outcome};
 use super::context::Context;
 use super::machine::Work;
-use super::precise::armed_with;
+use super::precise::{armed_with, taken};
 use alloc::vec::Vec;
 use arch::pmu::data_source::{Datum, Encoding, Level, Told};
-use arch::pmu::pebs::{DataConfig, Groups, Record};
+use arch::pmu::pebs::{DataConfig, Groups, Record, Taken};
 use arch::pmu::workload::{Ring0Code, calls_sites};
 use arch::pmu::{Counter, Gate, LbrKind, PmuError, Selection, lbr, numbers};
 
@@ -71,9 +71,7 @@ fn records(
     let Some(format) = context.has().pebs_format() else { return Ok(Vec::new()) };
     let (_store, mut drain) = armed_with(context, (format, DataConfig::SAMPLES), one, [64, 64])?;
     context.run(Work::kernel(Ring0Code::ColdLoads, TURNS));
-    let mut records = Vec::new();
-    drain.run(|record, _, _| records.push(*record));
-    Ok(records)
+    Ok(taken(context, &mut drain))
 }
 
 /// The data of those that are of the piece's load.
@@ -144,9 +142,11 @@ fn auxiliary(context: &mut Context) -> Outcome {
 
 fn branches(context: &mut Context) -> Outcome {
     let has = context.has().clone();
-    let adaptive = has.pebs_format().filter(|format| format.is_adaptive());
-    let Some(format) = adaptive.filter(|_| !matches!(has.lbr, LbrKind::None)) else {
-        return Ok(Finding::skip("adaptive PEBS records and branch records"));
+    let grouped = has.pebs_format().filter(|_| has.record_groups().contains(Groups::BRANCHES));
+    let Some(format) = grouped.filter(|_| !matches!(has.lbr, LbrKind::None)) else {
+        return Ok(Finding::skip(
+            "PEBS records with groups (formats 4 to 6, 15) and branch records",
+        ));
     };
     let at = calls_sites();
     let (groups, branches) = (Groups::BRANCHES, has.lbr.entries().into());
@@ -162,7 +162,8 @@ fn branches(context: &mut Context) -> Outcome {
     let emulated = context.emulated.is_some();
     let (mut seen, mut wrong) = (0, 0u32);
     let (call, back, jump) = ((at.call, at.leaf), (at.leaf, at.after), (at.jump, at.call));
-    drain.run(|record, _, branches| {
+    let each = &mut |taken: &Taken<'_>| {
+        let (record, branches) = (&taken.record, taken.branches);
         // The branch of the instruction itself, if it is one, and those before it.
         let expected = match record.ip {
             ip if ip == at.call => [call, jump, back],
@@ -180,7 +181,10 @@ fn branches(context: &mut Context) -> Outcome {
         // A processor may write the record before its instruction's own branch.
         let good = begins(&expected[..2]) || !emulated && begins(&expected[1..]);
         wrong += u32::from(!good);
-    });
+    };
+    while drain.fetch(context.registers()) {
+        drain.run(&mut *each);
+    }
     lbr::stop(context.machine, &has)?;
     let mut all =
         All::of("the newest branches of each record are those that led to its instruction");

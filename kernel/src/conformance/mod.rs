@@ -11,6 +11,7 @@ mod machine;
 mod memory;
 
 mod adaptive;
+mod architectural;
 mod branches;
 mod costs;
 mod counting;
@@ -45,7 +46,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 22] = [
+const FAMILIES: [&[Check]; 23] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -63,6 +64,7 @@ const FAMILIES: [&[Check]; 22] = [
     branches::CHECKS,
     precise::CHECKS,
     adaptive::CHECKS,
+    architectural::CHECKS,
     memory::CHECKS,
     ibs::CHECKS,
     energy::CHECKS,

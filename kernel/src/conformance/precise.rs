@@ -21,22 +21,22 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "pebs.address",
         source: "SDM vol. 3, 20.3.1.1.1: the record is of the event behind the overflow; 20.3.6.2: EventingRIP",
-        run: address,
+        run: |context| of_stored(context, address),
     },
     Check {
         name: "pebs.count",
         source: "SDM vol. 3, 20.3.1.1.1: a record, and the reset value, at each overflow",
-        run: count,
+        run: |context| of_stored(context, count),
     },
     Check {
         name: "pebs.threshold",
         source: "SDM vol. 3, 18.4.9: IA32_PERF_GLOBAL_STATUS[62] at the threshold, not before",
-        run: threshold,
+        run: |context| of_stored(context, threshold),
     },
     Check {
         name: "pebs.interrupt",
         source: "SDM vol. 3, 18.4.9: an interrupt at the threshold; none is lost",
-        run: interrupt,
+        run: |context| of_stored(context, interrupt),
     },
     Check {
         name: "pebs.maximum",
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "pebs.data_address",
         source: "SDM vol. 3, 20.3.6.3: data linear address of loads",
-        run: data_address,
+        run: |context| of_stored(context, data_address),
     },
 ];
 
@@ -57,12 +57,14 @@ const AHEAD: u64 = 4;
 const NEEDS: &str = "PEBS with records of formats 0 to 6";
 
 /// A counter with an event that is every instruction, and is precise.
-fn instructions(format: Format) -> (Counter, Selection) {
+pub(super) fn instructions(format: Format) -> (Counter, Selection) {
     match format {
         // INST_RETIRED.ANY_P.
-        Format::Core | Format::Adaptive | Format::Adaptive32 | Format::Snapshot => {
-            (Counter::General(0), Selection::of(0xc0, 0))
-        }
+        Format::Core
+        | Format::Adaptive
+        | Format::Adaptive32
+        | Format::Snapshot
+        | Format::Architectural => (Counter::General(0), Selection::of(0xc0, 0)),
         // INST_RETIRED.PREC_DIST, which is counter 1's; on Nehalem INST_RETIRED.ANY_P, which is any one's.
         Format::Nehalem | Format::Haswell | Format::Skylake => {
             (Counter::General(1), Selection::of(0xc0, 1))
@@ -72,7 +74,7 @@ fn instructions(format: Format) -> (Counter, Selection) {
 
 /// Programs `counter` to write a record of each [`PERIOD`]th `event` into a store of so many records, the threshold at
 /// `threshold`.
-fn armed(
+pub(super) fn armed(
     context: &mut Context,
     format: Format,
     one: (Counter, Selection),
@@ -98,9 +100,21 @@ pub(super) fn armed_with(
     Ok((store, drain))
 }
 
-fn taken(drain: &mut Drain) -> Vec<Record> {
+/// The format, where records go through the debug store.
+fn stored(context: &Context) -> Option<Format> {
+    context.has().pebs_format().filter(|format| *format != Format::Architectural)
+}
+
+fn of_stored(context: &mut Context, check: fn(&mut Context, Format) -> Outcome) -> Outcome {
+    let Some(format) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
+    check(context, format)
+}
+
+pub(super) fn taken(context: &mut Context, drain: &mut Drain) -> Vec<Record> {
     let mut records = Vec::new();
-    drain.run(|record, _, _| records.push(*record));
+    while drain.fetch(context.registers()) {
+        drain.run(|taken| records.push(taken.record));
+    }
     records
 }
 
@@ -115,7 +129,7 @@ pub(super) fn slack(context: &Context) -> u64 {
 }
 
 fn registers(context: &mut Context) -> Outcome {
-    let Some(_) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let Some(_) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
     let mut all =
         All::of("the bits of its counters stay, others and non-canonical addresses raise #GP");
     let counters = context.has().pebs_counters();
@@ -134,12 +148,11 @@ fn registers(context: &mut Context) -> Outcome {
     Ok(all.finish())
 }
 
-fn address(context: &mut Context) -> Outcome {
-    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
     context.run(straight());
-    let records = taken(&mut drain);
+    let records = taken(context, &mut drain);
     let exact = format.is_exact();
     let mut all = All::of(match exact {
         true => "each record names the instruction that retired with the event",
@@ -173,13 +186,12 @@ fn address(context: &mut Context) -> Outcome {
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
-fn count(context: &mut Context) -> Outcome {
-    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
     let stated = context.stated(Ring0Code::Straight, 1).instructions;
     context.run(straight());
-    let records = taken(&mut drain).len() as u64;
+    let records = taken(context, &mut drain).len() as u64;
     let least = stated / (PERIOD + slack(context));
     let expected = format!("{least} to {} records of {stated} events", stated / PERIOD);
     let good = (least..=stated / PERIOD).contains(&records);
@@ -196,26 +208,25 @@ fn count(context: &mut Context) -> Outcome {
     Ok(found.explained_by(context.instructions_erratum()))
 }
 
-fn threshold(context: &mut Context) -> Outcome {
-    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
     let mut all = All::of("the status bit of the buffer at its threshold, and no counter's");
-    for (threshold, expected) in [(5, GlobalStatus::BUFFER.bits()), (60, 0)] {
+    for (threshold, is_reached) in [(5, true), (60, false)] {
         context.fresh()?;
         let (_store, mut drain) = armed(context, format, one, [64, threshold])?;
+        let expected = if is_reached { drain.status().bits() } else { 0 };
         context.run(straight());
         let seen = context.driver.status(context.machine)?.bits() & !GlobalStatus::CHANGED.bits();
         all.same(format_args!("threshold {threshold}"), expected, seen);
-        let records = taken(&mut drain).len();
+        let records = taken(context, &mut drain).len();
         all.that(records >= 12, format_args!("threshold {threshold}: {records} records"));
     }
     Ok(all.finish())
 }
 
 /// A loop in ring 3, so that the handler is not counted.
-fn interrupt(context: &mut Context) -> Outcome {
+pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
     const TURNS: u64 = 1000;
-    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
     let (counter, event) = instructions(format);
     let one = (counter, event.in_rings(Rings::USER));
     let (_store, drain) = armed(context, format, one, [16, 8])?;
@@ -264,14 +275,14 @@ fn interrupt(context: &mut Context) -> Outcome {
 }
 
 fn maximum(context: &mut Context) -> Outcome {
-    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let Some(format) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
     let one = instructions(format);
     // A dozen records or more, and room for all but one of what an exact PMU writes.
     let records = (context.stated(Ring0Code::Straight, 1).instructions / PERIOD) as usize - 1;
     let records = if slack(context) == 0 { records } else { 4 };
     let (store, mut drain) = armed(context, format, one, [records, records])?;
     context.run(straight());
-    let kept = taken(&mut drain).len();
+    let kept = taken(context, &mut drain).len();
     let seen: String = match store.is_overrun() {
         true => "words behind its end were written to".into(),
         false => format!("{kept} records, {} times full", drain.full),
@@ -280,21 +291,20 @@ fn maximum(context: &mut Context) -> Outcome {
     Ok(Finding::when(good, format!("{records} records, and nothing behind them"), seen))
 }
 
-fn data_address(context: &mut Context) -> Outcome {
+pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
     const TURNS: u64 = 200;
     /// Bytes from one load of the piece to the next.
     const LINE: u64 = 64;
     let needs = "PEBS records with data addresses (Haswell and later)";
-    let format = context.has().pebs_format().filter(|format| format.is_exact());
     // Silvermont, with two counters, has another event for loads.
-    let Some(format) = format.filter(|_| context.has().pebs_counters() & 0xf == 0xf) else {
+    if !format.is_exact() || context.has().pebs_counters() & 0xf != 0xf {
         return Ok(Finding::skip(needs));
-    };
+    }
     // MEM_INST_RETIRED.ALL_LOADS and MEM_UOPS_RETIRED.ALL_LOADS.
     let loads = (Counter::General(0), Selection::of(0xd0, 0x81));
     let (_store, mut drain) = armed(context, format, loads, [64, 64])?;
     context.run(Work::kernel(Ring0Code::ColdLoads, TURNS));
-    let records = taken(&mut drain);
+    let records = taken(context, &mut drain);
     let mut all = All::of(
         "each record has the address of its load, as many lines behind the one before as loads",
     );

@@ -93,7 +93,10 @@ impl<'a> Known<'a> {
             fixed_counters: has.pebs_fixed(),
             format: format.number(),
             distribution_gp: distribution(has, format),
-            distribution_fixed: has.pebs_fixed() & 1,
+            distribution_fixed: match has.architectural_pebs {
+                Some(offered) => offered.distribution[1] & has.pebs_fixed(),
+                None => has.pebs_fixed() & 1,
+            },
         });
         let valid = core.as_ref().map(Core::extra_msrs).unwrap_or_default();
         let bits = |address| valid.iter().find(|msr| msr.address == address);
@@ -145,6 +148,9 @@ impl<'a> Known<'a> {
 /// there fixed counter 0 has it alone, and from Golden Cove and Gracemont on counter 0 as well (Linux,
 /// `intel_icl_pebs_event_constraints` and `spr_get_event_constraints`). Architectural branch records came with the same cores.
 fn distribution(has: &Capabilities, format: Format) -> u64 {
+    if let Some(offered) = has.architectural_pebs {
+        return (offered.distribution[0] & has.pebs_counters()).into();
+    }
     match (format.is_adaptive(), has.lbr) {
         (false, _) => has.pebs_counters().into(),
         (true, LbrKind::Architectural { .. }) => u64::from(has.pebs_counters()) & 1,

@@ -3,6 +3,7 @@
 use super::{Armed, Session};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::pebs::Groups;
 use arch::pmu::pmi::{ControlBlock, Edge, Edges};
 use arch::pmu::registers::LbrSelect;
 use arch::pmu::{Capabilities, Driver, Freeze, LbrKind, PmuError, Registers, lbr};
@@ -88,7 +89,7 @@ pub(super) fn check(item: &Sampling, has: &Capabilities, armed: &[Armed]) -> Res
         ));
     }
     let precise = armed.iter().any(|one| one.selection.precise || one.ibs.is_some());
-    if precise && !has.has_adaptive_records() {
+    if precise && !has.record_groups().contains(Groups::BRANCHES) {
         let text = "branches: they are read at the interrupt of a counter, and precise samples have none of their own: PEBS records have them from format 4 on, samples of IBS never";
         return Err(text.to_string());
     }

@@ -1,13 +1,16 @@
 //! What a PMU can tell about an overflow.
 
 use alloc::string::ToString;
-use arch::pmu::pebs::Format;
+use arch::pmu::pebs::{Format, Groups};
 use arch::pmu::{Capabilities, Fault, FreezeKind};
 use protocol::record::SamplingCapability;
 
 /// The data addresses of PEBS records (SDM vol. 3, 20.3.1.1.2 and 20.3.6.3; Linux, `arch/x86/events/intel/ds.c`).
-fn of_records(format: Option<Format>) -> &'static str {
-    match format {
+fn of_records(has: &Capabilities) -> &'static str {
+    match has.pebs_format() {
+        Some(format) if format.has_groups() && !has.record_groups().contains(Groups::MEMORY) => {
+            "not available: this processor's PEBS records have none"
+        }
         None => "not available: PEBS records of this format are not used",
         Some(Format::Core) => "not available: PEBS records of format 0 have none",
         Some(Format::Nehalem) => "with PEBS (precise), of load-latency events",
@@ -60,7 +63,7 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         (true, true, _) if has.memory.precise_stores => {
             "with PEBS (precise), of load-latency events and precise stores".to_string()
         }
-        (true, true, _) => of_records(has.pebs_format()).to_string(),
+        (true, true, _) => of_records(has).to_string(),
         (true, false, _) => "not available: this PMU has no PEBS that can be used".to_string(),
         (false, _, true) => "with IBS (precise), of operations that load or store".to_string(),
         (false, _, false) => "not available: this processor has no IBS".to_string(),

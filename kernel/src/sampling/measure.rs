@@ -1,7 +1,7 @@
 //! A `sample` item of a job.
 
 use super::{
-    Sampler, Scheduled, Session, account, branches, capability, ibs, memory, plan, precise,
+    Sampler, Scheduled, Session, account, branches, capability, groups, ibs, memory, plan, precise,
 };
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
@@ -44,7 +44,9 @@ pub fn measure(
         }
         None => {
             let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-            let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
+            let besides = groups::plan(&pmu, item, &events).map_err(Unmeasured::Refused)?;
+            let all = (events, besides);
+            let armed = Session::arm(pmu.registers, pmu.driver, item, all, tsc_hz);
             let (session, block) = armed.map_err(refused)?;
             let gate = pmu.driver.gate();
             let gate = if item.call_graph.is_some() { block.with_records(gate) } else { gate };
@@ -129,6 +131,7 @@ pub fn measure(
         outcomes,
         outcomes_elsewhere,
         stacks,
+        values: session.besides.names(),
         ..result.record()
     })
 }
@@ -184,6 +187,7 @@ impl Gathered<'_> {
             outcomes: Vec::new(),
             outcomes_elsewhere: 0,
             stacks: None,
+            values: Vec::new(),
         }
     }
 }
@@ -290,7 +294,8 @@ fn chunks(
     report: &mut dyn FnMut(Samples),
 ) {
     let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
-    let size = CHUNK / (1 + wanted.len() + 3 * usize::from(!session.data().is_empty()));
+    let besides = session.besides.words();
+    let size = CHUNK / (1 + wanted.len() + besides + 3 * usize::from(!session.data().is_empty()));
     let mut first = 0;
     for part in session.samples(block).chunks(size) {
         let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
@@ -317,6 +322,7 @@ fn chunks(
             chunk.data = data.iter().map(|one| Hex(one.address)).collect();
             told(&mut chunk, block, data);
         }
+        groups::told(&mut chunk, session, first, part.len());
         first += part.len();
         report(chunk);
     }

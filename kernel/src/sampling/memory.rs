@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::data_source::{Datum, Encoding, PRECISE_STORE, Told};
-use arch::pmu::pebs::Format;
+use arch::pmu::pebs::{Format, Groups};
 use arch::pmu::pmi::{Access, Accesses, ControlBlock, Filter, Outcome, Table};
 use arch::pmu::{Capabilities, Counter, PmuError, Selection, numbers};
 use protocol::record::{DataCount, Hex, OutcomeCount, SourceCount};
@@ -100,6 +100,12 @@ fn intel(parts: &Parts, has: &Capabilities) -> Result<Requested, String> {
             word.trim_start_matches("mem-")
         ));
     };
+    if format.has_groups() && !has.record_groups().contains(Groups::MEMORY) {
+        return Err(format!(
+            "{word}: this processor's PEBS records have no data (CPUID leaf 0x23.4 EBX[30]); the nearest is the event `{}` with precise = true",
+            word.trim_start_matches("mem-")
+        ));
+    }
     let threshold = parts.threshold.unwrap_or(LEAST_THRESHOLD);
     let (event, umask) = match parts.kind {
         Kind::Loads if threshold < LEAST_THRESHOLD => {

@@ -9,6 +9,7 @@
 pub mod account;
 mod branches;
 mod capability;
+mod groups;
 mod ibs;
 mod measure;
 mod memory;
@@ -17,6 +18,7 @@ mod precise;
 mod session;
 
 pub use capability::capability;
+pub use groups::Besides;
 pub use measure::measure;
 pub use plan::{Armed, plan};
 pub use session::Session;

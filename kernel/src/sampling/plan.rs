@@ -18,6 +18,9 @@ use protocol::sampling::{Rate, Sampling};
 /// with a period that fits into it the machine would do nothing but handle overflows.
 pub const MIN_PERIOD: u64 = 64;
 
+/// The longest way to an overflow that 32 bits tell, sign-extended (Linux, `ARCH_PEBS_RELOAD`).
+const LONGEST_RELOAD: u64 = 1 << 31;
+
 /// An event with its counter and period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Armed {
@@ -234,6 +237,14 @@ fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
     if one.period < least {
         return Err(format!("a period of {} is too short: at least {least} is needed", one.period));
     }
+    if one.selection.precise && has.architectural_pebs.is_some() && one.distance() > LONGEST_RELOAD
+    {
+        return Err(format!(
+            "a period of {} is too long: what a counter goes on from behind a record of architectural PEBS has 32 bits, so {} is the longest",
+            one.period,
+            LONGEST_RELOAD + 1
+        ));
+    }
     pmu.driver.preset(one.counter, one.distance()).map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -357,7 +368,7 @@ fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)])
 
 /// What counts on any counter as `plain` does on a fixed one: 0 and 1 count the architectural events 0xC0 and 0x3C (SDM vol. 3,
 /// table 20-2).
-fn architectural(counter: Counter, plain: &Selection) -> Option<Selection> {
+pub(super) fn architectural(counter: Counter, plain: &Selection) -> Option<Selection> {
     let event = match counter {
         Counter::Fixed(0) => 0xc0,
         Counter::Fixed(1) => 0x3c,

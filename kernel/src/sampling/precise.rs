@@ -1,6 +1,6 @@
 //! Sampling with PEBS: what can be sampled so, and what its records come to.
 
-use super::{Armed, Session};
+use super::{Armed, Besides, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -15,13 +15,17 @@ const RECORDS: usize = 256;
 /// Records at which the buffer interrupts. What comes while the interrupt waits fits behind it.
 const THRESHOLD: usize = 192;
 
-/// Memory for the records of a session, with so many branch records each, where the format has groups.
-pub(super) fn store(format: Format, branches: u8) -> Store {
+/// Memory for the records of a session, with so many branch records each, and what else is asked for, where the format has
+/// groups.
+pub(super) fn store((format, groups): (Format, Groups), branches: u8, besides: &Besides) -> Store {
     let mut config = DataConfig::SAMPLES;
+    besides.add(&mut config);
     if branches > 0 {
         config.groups |= Groups::BRANCHES;
         config.branches = branches.into();
     }
+    // Architectural records may have fewer than samples would use.
+    config.groups &= groups;
     Store::with_groups(format, config, RECORDS, THRESHOLD)
 }
 
@@ -154,7 +158,7 @@ mod tests {
             ibs: None,
             auxiliary: None,
         };
-        let mut store = store(Format::Skylake, 0);
+        let mut store = store((Format::Skylake, Groups::empty()), 0, &Besides::default());
         let mut with = |full, malformed, witness| {
             let mut drain = Drain::new(&mut store, 1);
             (drain.full, drain.malformed) = (full, malformed);

@@ -1,6 +1,6 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::{Armed, branches, ibs, memory, precise};
+use super::{Armed, Besides, branches, ibs, memory, precise};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::data_source::Datum;
@@ -26,6 +26,9 @@ pub struct Session {
     data: Vec<Datum>,
     /// What is told of those accesses, counted.
     memory: memory::Places,
+    /// What else records have, and that of each sample of the log.
+    pub(super) besides: Besides,
+    pub(super) groups: Vec<u64>,
     /// Branches that were recorded before the samples, counted.
     edges: Vec<Edge>,
     /// Calls that led to the samples, counted.
@@ -38,8 +41,8 @@ pub struct Session {
 const KEPT_TIMES: usize = 256;
 
 impl Session {
-    /// Programs the counters of `events`, each at its preset, stopped; and makes the block for the handler.
-    /// `tsc_hz` is for the limit of the rate.
+    /// Programs the counters of `events`, each at its preset, stopped, and those of `besides`; and makes the block for the
+    /// handler. `tsc_hz` is for the limit of the rate.
     ///
     /// # Errors
     /// The PMU refuses.
@@ -47,7 +50,7 @@ impl Session {
         registers: &mut dyn Registers,
         driver: &mut Driver,
         item: &Sampling,
-        events: Vec<Armed>,
+        (events, besides): (Vec<Armed>, Besides),
         tsc_hz: u64,
     ) -> Result<(Self, ControlBlock), PmuError> {
         driver.reset(registers)?;
@@ -55,7 +58,8 @@ impl Session {
         let format = driver.capabilities().pebs_format().filter(|_| precise);
         let entries = driver.capabilities().lbr.entries();
         let branches = if branches::are_recorded(item) { entries } else { 0 };
-        let mut store = format.map(|format| precise::store(format, branches));
+        let groups = driver.capabilities().record_groups();
+        let mut store = format.map(|format| precise::store((format, groups), branches, &besides));
         if let Some(store) = &mut store {
             for one in events.iter().filter(|one| one.selection.precise) {
                 store.set_reset(one.counter, driver.preset(one.counter, one.distance())?);
@@ -69,6 +73,7 @@ impl Session {
                 driver.program(registers, *witness, selection)?;
             }
         }
+        besides.program(registers, driver)?;
         let edges = branches::start(registers, driver, item)?;
         let mut block = ControlBlock::of(driver);
         let by_processor = driver.capabilities().freeze != FreezeKind::None;
@@ -87,7 +92,7 @@ impl Session {
         for one in &events {
             ibs::arm(registers, driver, one, &mut block)?;
         }
-        let mut session = Self::new(events, store);
+        let mut session = Self::new(events, store, besides);
         if let Some(kind) = edges {
             session.edges = vec![Edge::default(); branches::edges(item)];
             session.chains = vec![Chain::default(); branches::chains(item)];
@@ -112,13 +117,14 @@ impl Session {
     /// The same without any counter, for a timer alone: it takes no PMU.
     #[must_use]
     pub fn without_counters(item: &Sampling, tsc_hz: u64) -> (Self, ControlBlock) {
-        let (mut session, mut block) = (Self::new(Vec::new(), None), ControlBlock::EMPTY);
+        let (mut session, mut block) =
+            (Self::new(Vec::new(), None, Besides::default()), ControlBlock::EMPTY);
         session.keep(item, &mut block, tsc_hz);
         block.clear();
         (session, block)
     }
 
-    fn new(events: Vec<Armed>, store: Option<Store>) -> Self {
+    fn new(events: Vec<Armed>, store: Option<Store>, besides: Besides) -> Self {
         Self {
             events,
             log: Vec::new(),
@@ -129,6 +135,8 @@ impl Session {
             data_buckets: Vec::new(),
             data: Vec::new(),
             memory: memory::Places::default(),
+            besides,
+            groups: Vec::new(),
             edges: Vec::new(),
             chains: Vec::new(),
             saved: Vec::new(),
@@ -157,6 +165,7 @@ impl Session {
                     self.registers = vec![[0; REGISTERS]; capacity];
                     block.registers_to(&mut self.registers);
                 }
+                self.besides.keep(&mut self.groups, capacity, block);
                 if self.has_data() {
                     self.data = vec![Datum::default(); capacity];
                     block.data_to(&mut self.data);
@@ -180,6 +189,7 @@ impl Session {
         block: &mut ControlBlock,
     ) -> Result<(), PmuError> {
         driver.stop(registers)?;
+        driver.empty_store(registers)?;
         let status = driver.status(registers)?;
         driver.acknowledge(registers, status)?;
         for one in &self.events {
@@ -192,6 +202,7 @@ impl Session {
                 driver.write(registers, witness, 0)?;
             }
         }
+        self.besides.clear(registers, driver)?;
         block.clear();
         Ok(())
     }

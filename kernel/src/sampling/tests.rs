@@ -116,6 +116,7 @@ impl Host {
         let mut delta = Delta::step(ring);
         let mut retired = Retirement { ip: rip, next, tsc: self.tsc, ..Retirement::default() };
         retired.registers[3] = next;
+        retired.vectors = core::array::from_fn(|half| next + half as u64);
         let mut adds = |list: &[Occurrence]| list.iter().for_each(|&one| delta.add(one, 1));
         match byte {
             LOAD => {
@@ -354,6 +355,8 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         branches: false,
         randomise: false,
         call_graph: None,
+        vectors: false,
+        counters: Vec::new(),
         limit_us: 1,
     }
 }

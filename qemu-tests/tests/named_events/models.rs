@@ -245,6 +245,37 @@ pub const ARROW_LAKE: &[Group] = &[
     INTEL_FLUSHED,
 ];
 
+pub const COUGAR_COVE: &[Group] = &[
+    ("plain", PLAIN, &[("CPU_CLK_UNHALTED.THREAD_P", 3), ("INST_RETIRED.ANY_P", 3)]),
+    (
+        "branches",
+        BRANCHES,
+        &[
+            ("UOPS_ISSUED.ANY", 20),
+            ("UOPS_EXECUTED.THREAD", 20),
+            ("BR_INST_RETIRED.ALL_BRANCHES", 12),
+            ("BR_INST_RETIRED.COND_TAKEN_BWD", 2),
+            ("BR_INST_RETIRED.COND_TAKEN_FWD", 1),
+            ("BR_INST_RETIRED.COND_TAKEN", 3),
+            ("BR_INST_RETIRED.COND_NTAKEN", 2),
+            ("BR_INST_RETIRED.COND", 5),
+            ("BR_INST_RETIRED.NEAR_CALL", 2),
+            ("BR_INST_RETIRED.NEAR_RETURN", 2),
+            ("BR_INST_RETIRED.NEAR_TAKEN", 10),
+            ("BR_INST_RETIRED.NEAR_INDIRECT_CALL", 1),
+            ("BR_INST_RETIRED.NEAR_DIRECT_CALL", 1),
+            ("BR_INST_RETIRED.NEAR_INDIRECT_JMP", 1),
+            ("BR_INST_RETIRED.NEAR_DIRECT_JMP", 2),
+            ("BR_INST_RETIRED.NEAR_JMP", 3),
+            ("BR_INST_RETIRED.INDIRECT", 2),
+        ],
+    ),
+    INTEL_LOST_RETURN,
+    INTEL_FAR,
+    INTEL_ACCESSES,
+    INTEL_FLUSHED,
+];
+
 /// Names that Zen 2 and Zen 4 share.
 pub const ZEN_FAR: Group = ("far return", FAR, &[("ex_ret_brn_far", 1)]);
 pub const ZEN_CPUID: Group = ("cpuid", "xor eax, eax; cpuid", &[("ls_ret_cpuid", 1)]);
@@ -340,13 +371,14 @@ pub const ZEN4: &[Group] = &[
     ),
 ];
 
-pub const MODELS: [(Model, &[Group]); 8] = [
+pub const MODELS: [(Model, &[Group]); 9] = [
     (Model::Nehalem, NEHALEM),
     (Model::Haswell, HASWELL),
     (Model::Skylake, SKYLAKE),
     (Model::IceLake, ICE_LAKE),
     (Model::SapphireRapids, ICE_LAKE),
     (Model::ArrowLake, ARROW_LAKE),
+    (Model::CougarCove, COUGAR_COVE),
     (Model::Zen2, ZEN2),
     (Model::Zen4, ZEN4),
 ];

@@ -135,7 +135,11 @@ fn emulated_values() -> impl Iterator<Item = PossibleValue> {
     let models = models().map(|model| {
         let spec = model.spec();
         let brand = spec.identity.as_ref().map_or("", |identity| identity.brand);
-        PossibleValue::new(spec.name).help(format!("emulated: {brand}"))
+        let value = PossibleValue::new(spec.name).help(format!("emulated: {brand}"));
+        match model.alias() {
+            "" => value,
+            alias => value.alias(alias),
+        }
     });
     let help = "emulated: the processor of a recording of CPUID (cpuid -r, InstLatx64) or of a report, as far as it can be";
     models.chain([PossibleValue::new("dump:FILE").help(help)])
@@ -248,6 +252,11 @@ mod tests {
         for value in values.chain(models) {
             assert_eq!(parse(&value.to_string()), Ok(value));
         }
+        let panther = parse("pantherlake").unwrap();
+        assert_eq!(
+            (panther, panther.to_string()),
+            (parse("cougarcove").unwrap(), "cougarcove".into())
+        );
         assert!(parse("z80").unwrap_err().contains("z80"));
         assert_eq!(super::models().count(), Model::ALL.len() - 1);
     }

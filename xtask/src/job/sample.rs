@@ -105,6 +105,12 @@ pub(crate) struct RawSample {
     /// General registers that are kept with each sample.
     #[serde(default)]
     registers: Vec<String>,
+    /// Keep the vector registers XMM0 to XMM15 with each sample, out of PEBS records. Default: false.
+    #[serde(default)]
+    vectors: bool,
+    /// Events that are counted beside, and whose counters' values are kept with each sample, out of PEBS records.
+    #[serde(default)]
+    counters: Vec<EventText>,
     /// Interrupts in a millisecond above which the period is made longer.
     limit_per_ms: Option<u32>,
     /// Sample the instruction itself: by PEBS records, on AMD by IBS. Default: false.
@@ -254,6 +260,8 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             branches: raw.branches,
             randomise: raw.randomise,
             call_graph: raw.call_graph,
+            vectors: raw.vectors,
+            counters: raw.counters.iter().map(|text| Cow::Owned(text.to_string())).collect(),
         },
         code: SnippetFile {
             name,

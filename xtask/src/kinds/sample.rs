@@ -47,6 +47,10 @@ impl Told for SampleResult {
                 rows.push((format!("sampled {event} latency {}", class(least)), count));
             }
         }
+        rows.extend(profile.values.iter().flat_map(|row| row.figures()));
+        for one in &profile.vectors {
+            rows.push((format!("different values of {}", one.name), one.different as u64));
+        }
         for one in &self.outcomes {
             let at = format!("sampled branch at {:#x}", one.address.0);
             rows.push((at.clone(), one.count));

@@ -1,5 +1,6 @@
 //! What was sampled: what became of the overflows, and where they were.
 
+mod groups;
 mod memory;
 
 use super::Context;
@@ -80,6 +81,9 @@ fn section(profile: &Profile, columns: Width) -> String {
         if profile.edges.len() > MAX_ROWS {
             let _ = writeln!(out, "  and {} more branches", profile.edges.len() - MAX_ROWS);
         }
+    }
+    for table in groups::tables(profile) {
+        let _ = writeln!(out, "{}", fit(table, columns));
     }
     for table in memory::outcomes(profile).into_iter().chain(memory::stacks(profile)) {
         let _ = writeln!(out, "{}", fit(table, columns));

@@ -6,6 +6,7 @@
 pub mod data;
 pub mod edges;
 pub mod folded;
+pub mod groups;
 mod listing;
 pub mod memory;
 pub mod pprof;
@@ -52,6 +53,10 @@ pub struct Profile<'a> {
     pub edges: Vec<edges::EdgeRow>,
     /// The calls that led to the samples, where they are known, most often first.
     pub stacks: Vec<stacks::StackRow>,
+    /// Values of counters at single samples, and their vector registers, where they were kept.
+    pub values: Vec<groups::ValueRow>,
+    /// See `values`.
+    pub vectors: Vec<groups::VectorRow>,
     /// The code that was sampled, whole functions where that is known.
     pub listings: Vec<Listing>,
 }
@@ -74,6 +79,8 @@ impl<'a> Profile<'a> {
             data: data::addresses(report, result),
             edges: Vec::new(),
             stacks: Vec::new(),
+            values: groups::values(report, result),
+            vectors: groups::vectors(report, result),
             listings: Vec::new(),
         }
     }
@@ -113,7 +120,9 @@ impl<'a> Profile<'a> {
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
         let listings = listing::of(resolver, result, &rows);
         let (edges, stacks) = (edges::rows(result, resolver), stacks::rows(result, resolver));
-        Self { result, rows, data: data::addresses(report, result), edges, stacks, listings }
+        let (values, vectors) = (groups::values(report, result), groups::vectors(report, result));
+        let data = data::addresses(report, result);
+        Self { result, rows, data, edges, stacks, values, vectors, listings }
     }
 
     /// All samples of an event.

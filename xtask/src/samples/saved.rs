@@ -144,6 +144,8 @@ impl SavedProfile {
             // Places of branches are not saved: what is known of the tasks' code is.
             edges: super::edges::rows(result, &super::Resolver::default()),
             stacks: self.stacks.iter().map(SavedStack::row).collect(),
+            values: super::groups::values(report, result),
+            vectors: super::groups::vectors(report, result),
             listings: self.listings.iter().map(listing).collect(),
         })
     }

@@ -5,9 +5,10 @@ use crate::cpu::has_leaf;
 use crate::msr::Msr;
 use crate::pmu::access::{Registers, leaves};
 use crate::pmu::numbers;
-use crate::pmu::pebs::Format;
+use crate::pmu::pebs::{Format, Offer};
 use crate::pmu::registers::PerfCapabilities;
 use alloc::vec::Vec;
+use raw_cpuid::CpuIdResult;
 
 /// Leaf 1 ECX: PDCM.
 const PDCM: u32 = 1 << 15;
@@ -23,6 +24,11 @@ const HYBRID: u32 = 1 << 15;
 const ANY_THREAD_DEPRECATED: u32 = 1 << 15;
 /// MISC_ENABLE: no PEBS.
 const PEBS_UNAVAILABLE: u64 = 1 << 12;
+/// Leaf 0x23 EAX: sub-leaves 4, the groups of architectural PEBS, and 5, its counters.
+const PEBS_GROUPS: u32 = 1 << 4;
+const PEBS_COUNTERS: u32 = 1 << 5;
+/// PERF_CAPABILITIES\[11:8\] of architectural PEBS.
+const ARCHITECTURAL: u8 = 0xf;
 /// Bit 3 of the fixed counters: slots.
 const SLOTS: u32 = 1 << 3;
 
@@ -74,23 +80,27 @@ pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
         seen.freeze = FreezeKind::None;
     }
     seen.metrics = metrics(registers, &seen);
-    seen.pebs = leaf_1.edx & DS != 0 && leaf_1.ecx & DTES64 != 0 && pebs(registers, &mut seen);
+    seen.architectural_pebs = architectural_pebs(registers, &mut seen);
+    seen.pebs = seen.architectural_pebs.is_some()
+        || leaf_1.edx & DS != 0 && leaf_1.ecx & DTES64 != 0 && pebs(registers, &mut seen);
     seen.extra = extra(registers);
     seen.lbr = LbrKind::None;
     Some(seen)
 }
 
-/// Leaf 0x23 wins over 0xA: on a hybrid package 0xA says only what the core types share.
-fn extended(registers: &dyn Registers, seen: &mut Capabilities) {
+/// The main sub-leaf of leaf 0x23, where there is one.
+fn perfmon_extension(registers: &dyn Registers) -> Option<CpuIdResult> {
     let cpuid = leaves(registers);
     let offered = has_leaf(&cpuid, 7)
         && registers.cpuid(7, 0).eax >= 1
         && registers.cpuid(7, 1).eax & PERFMON_EXTENSION != 0
         && has_leaf(&cpuid, 0x23);
-    if !offered {
-        return;
-    }
-    let main = registers.cpuid(0x23, 0);
+    offered.then(|| registers.cpuid(0x23, 0))
+}
+
+/// Leaf 0x23 wins over 0xA: on a hybrid package 0xA says only what the core types share.
+fn extended(registers: &dyn Registers, seen: &mut Capabilities) {
+    let Some(main) = perfmon_extension(registers) else { return };
     seen.umask2 = main.ebx & 1 != 0;
     seen.equal = main.ebx & 2 != 0;
     if main.eax & 1 << 1 != 0 {
@@ -152,6 +162,22 @@ fn pebs(registers: &mut dyn Registers, seen: &mut Capabilities) -> bool {
             .all(|msr| seen.there(registers, msr, "PEBS is not used"))
 }
 
+/// Architectural PEBS: format 15, and sub-leaves 4 and 5, of which both are there or neither (Linux, `intel_pebs_init` and
+/// `update_pmu_cap`). Neither the debug store's bits of leaf 1 nor MISC_ENABLE are asked there, so they are not here.
+fn architectural_pebs(registers: &mut dyn Registers, seen: &mut Capabilities) -> Option<Offer> {
+    let both = PEBS_GROUPS | PEBS_COUNTERS;
+    let offered = seen.perf.pebs_format() == ARCHITECTURAL
+        && perfmon_extension(registers).is_some_and(|main| main.eax & both == both);
+    if !offered {
+        return None;
+    }
+    let offer = Offer::of(registers.cpuid(0x23, 4), registers.cpuid(0x23, 5));
+    [numbers::PEBS_BASE, numbers::PEBS_INDEX]
+        .into_iter()
+        .all(|msr| seen.there(registers, msr, "PEBS is not used"))
+        .then_some(offer)
+}
+
 /// Full-width writes are to other registers than 32-bit ones, whose being there says nothing of these.
 fn full_width(registers: &mut dyn Registers, seen: &mut Capabilities) {
     let lost = "32 bits of a counter can be written";
@@ -185,5 +211,7 @@ mod tests {
         assert_eq!((PERFMON_EXTENSION, HYBRID), (0x100, 0x8000));
         assert_eq!((ANY_THREAD_DEPRECATED, PEBS_UNAVAILABLE), (0x8000, 0x1000));
         assert_eq!(SLOTS, 8);
+        // Linux, `union cpuid35_eax`.
+        assert_eq!((PEBS_GROUPS, PEBS_COUNTERS), (0x10, 0x20));
     }
 }

@@ -11,7 +11,7 @@ pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 use super::access::{Registers, leaves};
 use super::data_source::Words;
 use super::errata::{self, Effect, Erratum};
-use super::pebs::Format;
+use super::pebs::{Format, Groups, Offer};
 use super::registers::PerfCapabilities;
 use crate::cpu::{CoreType, Identity, Vendor};
 use crate::msr::Msr;
@@ -121,6 +121,8 @@ pub struct Capabilities {
     pub ibs: Option<u32>,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
+    /// Architectural PEBS, where leaf 0x23 has its sub-leaves; in place of the debug store.
+    pub architectural_pebs: Option<Offer>,
     /// What records and samples say of data accesses, and how.
     pub memory: Words,
     /// Branch records can be kept as a stack of calls.
@@ -182,6 +184,7 @@ impl Capabilities {
             irperf: false,
             ibs: None,
             pebs: false,
+            architectural_pebs: None,
             memory: Words::default(),
             call_stacks: false,
             core_type: None,
@@ -230,25 +233,47 @@ impl Capabilities {
     /// The format of PEBS records, where there is PEBS that can be used.
     #[must_use]
     pub fn pebs_format(&self) -> Option<Format> {
-        Format::of(self.perf).filter(|_| self.pebs)
+        match self.architectural_pebs {
+            Some(_) => Some(Format::Architectural),
+            None => Format::of(self.perf),
+        }
+        .filter(|_| self.pebs)
     }
 
     /// The general-purpose counters that can write PEBS records, as a bitmap.
     #[must_use]
     pub fn pebs_counters(&self) -> u32 {
-        self.pebs_format().map_or(0, |format| format.counters(self.general))
+        match (self.pebs_format(), self.architectural_pebs) {
+            (None, _) => 0,
+            (Some(_), Some(offered)) => offered.general & self.general,
+            (Some(format), None) => format.counters(self.general),
+        }
     }
 
     /// The fixed counters that can write PEBS records, as a bitmap.
     #[must_use]
     pub fn pebs_fixed(&self) -> u32 {
-        self.pebs_format().map_or(0, |format| format.fixed_counters(self.fixed))
+        match (self.pebs_format(), self.architectural_pebs) {
+            (None, _) => 0,
+            (Some(_), Some(offered)) => offered.fixed & self.fixed,
+            (Some(format), None) => format.fixed_counters(self.fixed),
+        }
     }
 
     /// Whether PEBS records consist of groups that MSR_PEBS_DATA_CFG chooses.
     #[must_use]
     pub fn has_adaptive_records(&self) -> bool {
         self.pebs_format().is_some_and(Format::is_adaptive)
+    }
+
+    /// The groups that PEBS records can have beside the basic one; none before format 4.
+    #[must_use]
+    pub fn record_groups(&self) -> Groups {
+        match (self.pebs_format(), self.architectural_pebs) {
+            (None, _) => Groups::empty(),
+            (Some(_), Some(offered)) => offered.groups(),
+            (Some(format), None) => format.groups(),
+        }
     }
 
     /// Whether this is Intel's.
@@ -346,8 +371,9 @@ impl Capabilities {
             (matches!(self.lbr, LbrKind::Architectural { .. }), "architectural LBR"),
             (matches!(self.lbr, LbrKind::AmdV2 { .. }), "LBRv2"),
             (self.irperf, "instructions-retired counter"),
-            (self.pebs_format().is_some() && !self.has_adaptive_records(), "PEBS"),
+            (self.pebs_format().is_some_and(|format| !format.has_groups()), "PEBS"),
             (self.has_adaptive_records(), "PEBS (adaptive)"),
+            (self.pebs && self.architectural_pebs.is_some(), "PEBS (architectural)"),
             (self.pebs && self.pebs_format().is_none(), "PEBS (of a format that is not used)"),
             (self.ibs.is_some(), "IBS"),
         ];

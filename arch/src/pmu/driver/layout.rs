@@ -102,6 +102,15 @@ impl Layout {
         })
     }
 
+    /// What architectural PEBS does with `counter`: IA32_PMC_GPn_CFG_C and IA32_PMC_FXi_CFG_C, which came with version 6.
+    #[must_use]
+    pub const fn records(counter: Counter) -> Msr {
+        Msr(match counter {
+            Counter::General(n) => numbers::V6_GENERAL + 4 * n as u32 + 3,
+            Counter::Fixed(i) => numbers::V6_FIXED + 4 * i as u32 + 3,
+        })
+    }
+
     /// Whether a write takes 32 bits of the value and extends their sign to the counter's width (SDM vol. 3,
     /// 20.2.8).
     #[must_use]

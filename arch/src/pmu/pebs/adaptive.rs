@@ -78,16 +78,16 @@ pub struct Adaptive<'a> {
 }
 
 /// Words that are taken from the front.
-struct Words<'a>(&'a [u64]);
+pub(super) struct Words<'a>(pub(super) &'a [u64]);
 
 impl<'a> Words<'a> {
-    fn take<const N: usize>(&mut self) -> Option<&'a [u64; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<&'a [u64; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn several(&mut self, count: usize) -> Option<&'a [u64]> {
+    pub(super) fn several(&mut self, count: usize) -> Option<&'a [u64]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
@@ -169,7 +169,7 @@ impl<'a> Adaptive<'a> {
 }
 
 /// The group, if the words suffice; inside, nothing if its header names nothing.
-fn snapshot<'a>(rest: &mut Words<'a>) -> Option<Option<Snapshot<'a>>> {
+pub(super) fn snapshot<'a>(rest: &mut Words<'a>) -> Option<Option<Snapshot<'a>>> {
     let &[masks, metrics] = rest.take::<COUNTER_HEADER_WORDS>()?;
     let (general, fixed) = (masks as u32, (masks >> 32) as u32);
     let values = rest.several((general.count_ones() + fixed.count_ones()) as usize)?;

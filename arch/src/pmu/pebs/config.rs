@@ -1,6 +1,6 @@
 //! MSR_PEBS_DATA_CFG: the groups of an adaptive record.
 
-use super::Format;
+use super::{Format, architectural};
 use bitflags::bitflags;
 
 /// Words of 8 bytes of each group: basic, memory, general registers, vector registers, one branch, the counters' header.
@@ -96,6 +96,25 @@ impl DataConfig {
         format.groups().contains(self.groups)
     }
 
+    /// Words of an architectural record with these groups: an even number, as the index counts pairs.
+    #[must_use]
+    pub const fn architectural_words(self) -> usize {
+        let mut words = architectural::HEADER_WORDS + architectural::BASIC_WORDS;
+        if self.groups.contains(Groups::MEMORY) {
+            words += architectural::MEMORY_WORDS;
+        }
+        if self.groups.contains(Groups::GENERAL) {
+            words += architectural::REGISTER_WORDS;
+        }
+        if self.groups.contains(Groups::VECTORS) {
+            words += architectural::STATE_WORDS + VECTOR_WORDS;
+        }
+        if self.groups.contains(Groups::BRANCHES) {
+            words += architectural::LAST_BRANCH_WORDS;
+        }
+        (words + self.repeated_words()).next_multiple_of(2)
+    }
+
     /// Words of a record with these groups.
     #[must_use]
     pub const fn words(self) -> usize {
@@ -109,6 +128,12 @@ impl DataConfig {
         if self.groups.contains(Groups::VECTORS) {
             words += VECTOR_WORDS;
         }
+        words + self.repeated_words()
+    }
+
+    /// Words of the branches and of the counters' groups.
+    const fn repeated_words(self) -> usize {
+        let mut words = 0;
         if self.groups.contains(Groups::BRANCHES) {
             let entries = if self.branches == 0 { 1 } else { self.branches };
             words += BRANCH_WORDS * entries as usize;

@@ -20,10 +20,13 @@ pub enum Format {
     Adaptive32,
     /// 6, Lunar Lake, Arrow Lake: and groups with values of counters.
     Snapshot,
+    /// 15, Panther Lake, Clearwater Forest, Diamond Rapids: architectural PEBS. Each counter's own register chooses groups, and a
+    /// register names the buffer.
+    Architectural = 15,
 }
 
 impl Format {
-    /// All, by their numbers.
+    /// All that go through the debug store, by their numbers.
     pub const ALL: [Self; 7] = [
         Self::Core,
         Self::Nehalem,
@@ -34,8 +37,8 @@ impl Format {
         Self::Snapshot,
     ];
 
-    /// The format that a processor announces, if it is one of these. Architectural PEBS (15) has registers of its own in
-    /// place of the debug store.
+    /// The format that a processor announces, if it goes through the debug store. Architectural PEBS (15) takes more than
+    /// this: leaf 0x23.
     #[must_use]
     pub const fn of(capabilities: PerfCapabilities) -> Option<Self> {
         let baseline = capabilities.contains(PerfCapabilities::PEBS_BASELINE);
@@ -59,6 +62,12 @@ impl Format {
 
     /// Whether records consist of groups.
     #[must_use]
+    pub const fn has_groups(self) -> bool {
+        self.is_adaptive() || matches!(self, Self::Architectural)
+    }
+
+    /// Whether records consist of groups that MSR_PEBS_DATA_CFG chooses, for all counters.
+    #[must_use]
     pub const fn is_adaptive(self) -> bool {
         matches!(self, Self::Adaptive | Self::Adaptive32 | Self::Snapshot)
     }
@@ -71,11 +80,12 @@ impl Format {
             Self::Adaptive | Self::Adaptive32 => {
                 Groups::all().difference(Groups::COUNTERS.union(Groups::METRICS))
             }
-            Self::Snapshot => Groups::all(),
+            // Of architectural records leaf 0x23.4 says which.
+            Self::Snapshot | Self::Architectural => Groups::all(),
         }
     }
 
-    /// Words of 8 bytes that a record has. Adaptive: with the groups that samples need.
+    /// Words of 8 bytes that a record has. Where it has groups: with those that samples need.
     #[must_use]
     pub const fn words(self) -> usize {
         match self {
@@ -84,6 +94,7 @@ impl Format {
             Self::Haswell => 24,
             Self::Skylake => 25,
             Self::Adaptive | Self::Adaptive32 | Self::Snapshot => DataConfig::SAMPLES.words(),
+            Self::Architectural => DataConfig::SAMPLES.architectural_words(),
         }
     }
 
@@ -108,7 +119,7 @@ impl Format {
             Self::Core => general & 1,
             Self::Nehalem | Self::Haswell | Self::Skylake => general & 0xf,
             Self::Adaptive => general & 0xff,
-            Self::Adaptive32 | Self::Snapshot => general,
+            Self::Adaptive32 | Self::Snapshot | Self::Architectural => general,
         }
     }
 
@@ -118,7 +129,7 @@ impl Format {
     pub const fn fixed_counters(self, fixed: u32) -> u32 {
         match self {
             Self::Adaptive => fixed & 0xf,
-            Self::Adaptive32 | Self::Snapshot => fixed & 0xffff,
+            Self::Adaptive32 | Self::Snapshot | Self::Architectural => fixed & 0xffff,
             _ => 0,
         }
     }
@@ -128,7 +139,7 @@ impl Format {
     #[must_use]
     pub const fn general_resets(self) -> usize {
         match self {
-            Self::Adaptive32 | Self::Snapshot => 32,
+            Self::Adaptive32 | Self::Snapshot | Self::Architectural => 32,
             _ => 8,
         }
     }

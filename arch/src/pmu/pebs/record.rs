@@ -1,6 +1,6 @@
 //! Decoding records.
 
-use super::{Adaptive, Format};
+use super::{Adaptive, Architectural, Format};
 use thiserror::Error;
 
 /// General registers of a record.
@@ -67,7 +67,9 @@ pub enum Malformed {
     #[error("a record of format {format} has {needed} words, and {there} are there")]
     Short { format: u8, needed: usize, there: usize },
     /// An adaptive record's size field is no size.
-    #[error("a record states a size of {bytes} bytes; it has to be a multiple of 8, at least 32")]
+    #[error(
+        "a record states a size of {bytes} bytes; it has to be a multiple of 8, and room for its first group"
+    )]
     Size { bytes: u64 },
     /// An adaptive record's groups do not make up its size.
     #[error("a record states {there} words, and groups ({contents:#x}) that have another size")]
@@ -77,6 +79,14 @@ pub enum Malformed {
         "a record of format {format} states groups that the format does not have: {unknown:#x}"
     )]
     Unknown { format: u8, unknown: u32 },
+    /// The header of an architectural record states groups that do not make up its size, or that are not known.
+    #[error(
+        "a header states groups ({contents:#x}) that are not known, or do not make up its size"
+    )]
+    Contents { contents: u64 },
+    /// A fragment of architectural PEBS, and no record in front of it.
+    #[error("a header ({contents:#x}) has no basic group, and no record goes on there")]
+    Fragment { contents: u64 },
 }
 
 /// The first record in `words`, and how many words it has.
@@ -87,6 +97,17 @@ pub fn decode(format: Format, words: &[u64]) -> Result<(Record, usize), Malforme
     if format.is_adaptive() {
         let (seen, count) = Adaptive::decode(format, words)?;
         return Ok((seen.record(), count));
+    }
+    if format == Format::Architectural {
+        let (mut rest, mut count) = (words, 0);
+        loop {
+            let (seen, more) = Architectural::decode(rest)?;
+            count += more;
+            match seen {
+                Some(seen) => return Ok((seen.common.record(), count)),
+                None => rest = &rest[more..],
+            }
+        }
     }
     let needed = format.words();
     let short = Malformed::Short { format: format.number(), needed, there: words.len() };

@@ -1,11 +1,14 @@
-//! The debug store.
+//! Where records go: the debug store, or the buffer of architectural PEBS.
 
-use super::{DataConfig, Format};
+use super::{BufferBase, BufferIndex, Contents, DataConfig, Format};
 use crate::pmu::capabilities::Counter;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::offset_of;
+
+/// What the buffer of architectural PEBS is aligned to.
+const PAGE: u64 = 4096;
 
 /// What the buffer is filled with.
 const UNTOUCHED: u64 = 0x5ebb_0ff5_e7ed_5a17;
@@ -27,13 +30,15 @@ pub(super) struct Area {
     /// The first byte behind the buffer.
     pub(super) maximum: u64,
     /// The record at which an interrupt is requested.
-    threshold: u64,
+    pub(super) threshold: u64,
     resets: [u64; RESETS],
 }
 
 const _: () = assert!(offset_of!(Area, base) == 0x20 && offset_of!(Area, resets) == 0x40);
 
 /// Memory for records, and the area that describes it to the processor. Has to stay where it is while PEBS is on.
+///
+/// Architectural PEBS has no such area: registers say what is in it here.
 #[derive(Debug)]
 pub struct Store {
     area: Box<Area>,
@@ -48,11 +53,11 @@ impl Store {
     /// when it is requested, between 1 and `records`. What comes while it waits needs room behind it.
     #[must_use]
     pub fn new(format: Format, records: usize, threshold: usize) -> Self {
-        let config = if format.is_adaptive() { DataConfig::SAMPLES } else { DataConfig::BASIC };
+        let config = if format.has_groups() { DataConfig::SAMPLES } else { DataConfig::BASIC };
         Self::sized(format, config, format.words(), [records, threshold])
     }
 
-    /// The same for adaptive records with other groups. Those that the format does not have are left out.
+    /// The same for records with other groups. Those that the format does not have are left out.
     #[must_use]
     pub fn with_groups(
         format: Format,
@@ -60,11 +65,15 @@ impl Store {
         records: usize,
         threshold: usize,
     ) -> Self {
-        if !format.is_adaptive() {
+        if !format.has_groups() {
             return Self::new(format, records, threshold);
         }
         let config = DataConfig { groups: config.groups & format.groups(), ..config };
-        Self::sized(format, config, config.words(), [records, threshold])
+        let words = match format {
+            Format::Architectural => config.architectural_words(),
+            _ => config.words(),
+        };
+        Self::sized(format, config, words, [records, threshold])
     }
 
     fn sized(
@@ -75,13 +84,20 @@ impl Store {
     ) -> Self {
         let records = records.max(2);
         let threshold = threshold.clamp(1, records);
-        let buffer = vec![UNTOUCHED; (records + 1) * words];
-        let base = buffer.as_ptr() as u64;
+        let bytes = 8 * (records * words) as u64;
+        let (room, align) = match format {
+            // No such buffer is larger than any that there is memory for.
+            Format::Architectural => (BufferBase::size_for(bytes).unwrap_or(bytes), PAGE),
+            _ => (bytes, 8),
+        };
+        // One record more, and what the alignment takes away.
+        let buffer = vec![UNTOUCHED; (room + align) as usize / 8 - 1 + words];
+        let base = (buffer.as_ptr() as u64).next_multiple_of(align);
         let at = |count: usize| base + 8 * (count * words) as u64;
         let area = Area {
             base,
             index: base,
-            maximum: at(records),
+            maximum: base + room,
             threshold: at(threshold),
             branches: [0; 4],
             resets: [0; RESETS],
@@ -98,13 +114,17 @@ impl Store {
     /// Words of a record.
     #[must_use]
     pub fn record_words(&self) -> usize {
-        if self.format.is_adaptive() { self.config.words() } else { self.format.words() }
+        match self.format {
+            Format::Architectural => self.config.architectural_words(),
+            format if format.is_adaptive() => self.config.words(),
+            format => format.words(),
+        }
     }
 
     /// Whether something was written behind the end that the processor was told of.
     #[must_use]
     pub fn is_overrun(&self) -> bool {
-        let end = self.buffer.len() - self.record_words();
+        let end = (self.area.maximum - self.buffer.as_ptr() as u64) as usize / 8;
         // SAFETY: words of the buffer, which the processor may have changed.
         self.buffer[end..]
             .iter()
@@ -133,6 +153,30 @@ impl Store {
             Counter::General(_) | Counter::Fixed(_) => return,
         };
         self.area.resets[index] = value;
+    }
+
+    /// The value for IA32_PEBS_BASE. `None` if the records are not architectural.
+    #[must_use]
+    pub fn base(&self) -> Option<BufferBase> {
+        let Area { base, maximum, .. } = *self.area;
+        let place = BufferBase::of(BufferBase::physical(base), maximum - base)?;
+        (self.format == Format::Architectural).then_some(place)
+    }
+
+    /// The value for IA32_PEBS_INDEX of an empty buffer.
+    #[must_use]
+    pub fn index(&self) -> BufferIndex {
+        BufferIndex::empty(self.area.threshold - self.area.base)
+    }
+
+    /// What the CFG_C register of `counter` has to say before PEBS is on for it.
+    #[must_use]
+    pub fn contents(&self, counter: Counter) -> Contents {
+        let reset = match counter {
+            Counter::General(n) => self.area.resets.get(usize::from(n)),
+            Counter::Fixed(n) => self.area.resets.get(32 + usize::from(n)),
+        };
+        Contents::of(self.config, counter, reset.copied())
     }
 
     pub(super) fn area(&mut self) -> *mut Area {

@@ -116,16 +116,16 @@ fn draining_takes_all_records_in_order_and_leaves_the_buffer_empty() {
                 written(&mut store, &words);
             }
             let mut seen = Vec::new();
-            drain.run(|record, counters, _| seen.push((record.ip, counters)));
+            drain.run(|taken| seen.push((taken.record.ip, taken.counters)));
             let counters = if format == Format::Core { 0b11 } else { 0b10 };
             assert_eq!(seen, (1..=4).map(|n| (n, counters)).collect::<Vec<_>>(), "{format:?}");
             assert_eq!((drain.records, drain.full), (4 * (round + 1), 0), "{format:?}");
         }
-        drain.run(|_, _, _| panic!("it is empty"));
+        drain.run(|_| panic!("it is empty"));
         for _ in 0..5 {
             written(&mut store, &words);
         }
-        drain.run(|_, _, _| ());
+        drain.run(|_| ());
         assert_eq!((drain.records, drain.full, drain.malformed), (13, 1, 0), "{format:?}");
         assert!(!store.is_overrun(), "{format:?}");
         for _ in 0..6 {
@@ -187,9 +187,9 @@ fn what_is_no_record_is_given_up_and_counted() {
     written(&mut store, &[32 << 48, 7, 1, 0]);
     written(&mut store, &[7 << 48, 8, 1, 0]);
     let mut seen = 0;
-    drain.run(|_, _, _| seen += 1);
+    drain.run(|_| seen += 1);
     assert_eq!((seen, drain.records, drain.malformed), (1, 1, 1));
-    drain.run(|_, _, _| panic!("the rest was given up"));
+    drain.run(|_| panic!("the rest was given up"));
 }
 
 #[test]

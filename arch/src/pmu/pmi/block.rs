@@ -3,6 +3,7 @@
 use super::accesses::{Accesses, Outcome};
 use super::chains::Chain;
 use super::edges::Edges;
+use super::groups::GroupLog;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
@@ -16,7 +17,6 @@ use crate::pmu::capabilities::Counter;
 use crate::pmu::data_source::Datum;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
-use crate::pmu::registers::GlobalStatus;
 use crate::pmu::window;
 use core::ops::Range;
 
@@ -139,6 +139,8 @@ pub struct ControlBlock {
     pub(super) stops_when_full: bool,
     /// Registers of each sample of the log; null: they are not kept.
     pub(super) registers: *mut [u64; REGISTERS],
+    /// Further groups of the records of the log's samples.
+    pub(super) groups: GroupLog,
     /// The log's beginning.
     pub(super) start: u64,
     /// Addresses, counted.
@@ -217,6 +219,7 @@ impl ControlBlock {
         stopped: false,
         stops_when_full: false,
         registers: core::ptr::null_mut(),
+        groups: GroupLog::NONE,
         start: 0,
         histogram: None,
         records: None,
@@ -301,7 +304,7 @@ impl ControlBlock {
     /// an overflow of the counters that it is of, which do not interrupt by themselves. Its store has to outlive the
     /// block's use.
     pub fn take_records(&mut self, drain: Drain) {
-        self.mask = self.mask & !drain.counters | GlobalStatus::BUFFER.bits();
+        self.mask = self.mask & !drain.counters | drain.status().bits();
         self.records = Some(drain);
     }
 

@@ -27,6 +27,7 @@ mod block;
 mod chains;
 mod edges;
 mod entry;
+mod groups;
 mod handling;
 mod histogram;
 mod ibs;
@@ -45,6 +46,7 @@ pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
     mask, service_installed, shut, uninstall,
 };
+pub use groups::{GroupLog, VECTORS};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
 pub use ibs::{Filter, IBS_VECTOR, Sampling, sampled};

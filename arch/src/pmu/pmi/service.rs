@@ -8,10 +8,22 @@ use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
 use crate::pmu::data_source::Datum;
 use crate::pmu::driver::Write;
+use crate::pmu::numbers;
+use crate::pmu::pebs::{BufferIndex, Port, Taken};
 use crate::pmu::registers::GlobalStatus;
 
-/// The PEBS buffer's bit of the status.
-const BUFFER: u64 = GlobalStatus::BUFFER.bits();
+/// The PEBS buffer's bits of the status.
+const BUFFER: u64 = GlobalStatus::BUFFER.union(GlobalStatus::RECORDS).bits();
+
+impl<R: Raw> Port for &mut R {
+    fn index(&mut self) -> BufferIndex {
+        BufferIndex(self.rdmsr(numbers::PEBS_INDEX.0))
+    }
+
+    fn set_index(&mut self, index: BufferIndex) {
+        self.wrmsr(numbers::PEBS_INDEX.0, index.0);
+    }
+}
 
 /// The instructions of the handler. Registers are known to exist, so nothing can fail.
 pub trait Raw {
@@ -215,20 +227,34 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
 #[inline]
 pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let Some(mut records) = block.records.take() else { return };
-    records.run(|record, counters, branches| {
-        let mut left = counters;
-        while left != 0 {
-            block.slots[left.trailing_zeros() as usize].overflows += 1;
-            left &= left - 1;
-        }
-        let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
-        let registers = record.registers.unwrap_or(from.registers);
-        let place = Interrupted { rip: record.ip, cs, registers };
-        let datum = block.datum(record.access.as_ref(), counters);
-        edges::take_recorded(block, &place, counters, branches);
-        note(block, raw, &place, counters, record.tsc, datum);
-    });
+    while records.fetch(&mut *raw) {
+        records.run(|taken| note_record(block, raw, from, taken));
+    }
     block.records = Some(records);
+}
+
+/// Notes a record as an overflow of its counters.
+#[inline]
+fn note_record(
+    block: &mut ControlBlock,
+    raw: &mut impl Raw,
+    from: &Interrupted,
+    taken: &Taken<'_>,
+) {
+    let &Taken { ref record, counters, branches, .. } = taken;
+    let mut left = counters;
+    while left != 0 {
+        block.slots[left.trailing_zeros() as usize].overflows += 1;
+        left &= left - 1;
+    }
+    let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
+    let registers = record.registers.unwrap_or(from.registers);
+    let place = Interrupted { rip: record.ip, cs, registers };
+    let datum = block.datum(record.access.as_ref(), counters);
+    edges::take_recorded(block, &place, counters, branches);
+    let cursor = block.cursor;
+    note(block, raw, &place, counters, record.tsc, datum);
+    block.keep_groups(cursor, taken);
 }
 
 /// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data access.

@@ -22,6 +22,8 @@ bitflags! {
     pub struct GlobalStatus: u64 {
         /// PERF_METRICS overflowed.
         const METRICS = 1 << 48;
+        /// The buffer of architectural PEBS has reached its threshold (Linux, `GLOBAL_STATUS_ARCH_PEBS_THRESHOLD`).
+        const RECORDS = 1 << 54;
         /// Processor Trace's buffer is full.
         const TRACE = 1 << 55;
         /// The branch records stand still.

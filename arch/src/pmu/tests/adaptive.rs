@@ -164,14 +164,15 @@ fn s1_m11_of_many_records_none_is_lost_unaccounted() {
             let outcome = model::retire(&mut pmu, &Delta::bulk(Ring::User, 1), &retirement(n));
             if outcome.pmi {
                 interrupts += 1;
-                drain.run(|record, counters, _| {
+                drain.run(|taken| {
+                    let (record, counters) = (taken.record, taken.counters);
                     seen += 1;
                     assert_eq!((record.ip, counters), (0x1000 + PERIOD * seen, 1 << 32));
                     assert_eq!(record.registers.unwrap()[15], 100 * PERIOD * seen + 15);
                 });
             }
         }
-        drain.run(|_, _, _| seen += 1);
+        drain.run(|_| seen += 1);
         assert_eq!((seen, interrupts), (RECORDS, RECORDS / 200), "{model:?}");
         assert_eq!((drain.full, drain.malformed), (0, 0));
         assert!(!store.is_overrun());

@@ -18,6 +18,7 @@ fn c6_capabilities_of_every_model() {
         (Model::Zen4, 2, 0x3f, 0, 48, Streamlined),
         (Model::GoldenCove, 5, 0xff, 0xf, 48, Streamlined),
         (Model::Gracemont, 5, 0x3f, 0x7, 48, Streamlined),
+        (Model::CougarCove, 6, 0x3ff, 0xf, 48, Streamlined),
     ];
     for ((model, _, driver), row) in machines().zip(expected) {
         let has = driver.capabilities();
@@ -40,7 +41,11 @@ fn branch_records_of_every_model() {
             Model::Nehalem => legacy(16, 3, false, true),
             Model::Haswell => legacy(16, 4, false, true),
             Model::Skylake | Model::IceLake => legacy(32, 5, false, true),
-            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
+            Model::SapphireRapids
+            | Model::ArrowLake
+            | Model::GoldenCove
+            | Model::Gracemont
+            | Model::CougarCove => {
                 LbrKind::Architectural { depth: 32, mispredict: true, filter: true }
             }
             Model::Zen4 => LbrKind::AmdV2 { entries: 16 },

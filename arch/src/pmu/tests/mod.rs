@@ -1,6 +1,7 @@
 //! The driver against the register-level model of every processor.
 
 mod adaptive;
+mod architectural;
 mod capabilities;
 mod counting;
 mod edges;

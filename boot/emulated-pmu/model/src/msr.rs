@@ -48,6 +48,10 @@ pub const GLOBAL_INUSE: u32 = 0x392;
 pub const PEBS_ENABLE: u32 = 0x3F1;
 /// `MSR_PEBS_DATA_CFG`.
 pub const PEBS_DATA_CFG: u32 = 0x3F2;
+/// `IA32_PEBS_BASE`, architectural PEBS.
+pub const PEBS_BASE: u32 = 0x3F4;
+/// `IA32_PEBS_INDEX`.
+pub const PEBS_INDEX: u32 = 0x3F5;
 /// `MSR_PEBS_LD_LAT`.
 pub const LOAD_LATENCY: u32 = 0x3F6;
 /// `MSR_PEBS_FRONTEND`.
@@ -151,7 +155,7 @@ pub const RANGES: &[(u32, u32)] = &[
     (FIXED_CTR_CTRL, GLOBAL_INUSE),
     // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
     (PEBS_ENABLE, PEBS_DATA_CFG),
-    (0x3F4, FRONTEND),
+    (PEBS_BASE, FRONTEND),
     (A_PMC, A_PMC + 15),
     (DS_AREA, DS_AREA),
     (RAPL_POWER_UNIT, RAPL_POWER_UNIT),

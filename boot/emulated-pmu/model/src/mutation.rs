@@ -120,6 +120,40 @@ pub enum Mutation {
     PebsSourceWrong,
     /// The latency of a record is 0.
     PebsLatencyLost,
+    /// The basic group of an architectural PEBS record names the next instruction.
+    ApebsAddressWrong,
+    /// An architectural PEBS record says that no counter asked for it.
+    ApebsCountersLost,
+    /// Every second architectural PEBS record is written over by the next one: IA32_PEBS_INDEX does not move.
+    ApebsRecordLost,
+    /// The threshold of IA32_PEBS_INDEX sets no status bit and requests no interrupt.
+    ApebsThresholdIgnored,
+    /// The threshold of IA32_PEBS_INDEX shows in status bit 62, that of the debug store, instead of 54.
+    ApebsThresholdInOldBit,
+    /// Architectural PEBS records are written beyond the end of their buffer, and IA32_PEBS_INDEX never says that it is full.
+    ApebsFullIgnored,
+    /// A counter does not get the reload value of its CFG_C behind an architectural PEBS record.
+    ApebsReloadLost,
+    /// The enable bit in CFG_C of fixed counters does nothing: they overflow as ever.
+    ApebsFixedDead,
+    /// The header of an architectural PEBS record states 16 bytes less than it has.
+    ApebsSizeWrong,
+    /// Architectural PEBS records never have the group of general registers.
+    ApebsGroupMissing,
+    /// Architectural PEBS records of every counter have the groups that CFG_C of general-purpose counter 0 asks for.
+    ApebsGroupsOfFirst,
+    /// The branch records of an architectural PEBS record begin with the second one.
+    ApebsBranchesStale,
+    /// The counters' group of an architectural PEBS record has the counter's value behind the reload.
+    ApebsValuesReloaded,
+    /// A fragment of an architectural PEBS record never says that another one follows.
+    ApebsContinuationLost,
+    /// CFG_C and IA32_PEBS_INDEX take reserved bits, and drop them.
+    ApebsReservedAccepted,
+    /// Architectural PEBS records are written although IA32_PEBS_INDEX has them switched off.
+    ApebsEnableIgnored,
+    /// IA32_PEBS_BASE does not exist, although CPUID says so.
+    ApebsBaseAbsent,
     /// Leaf 0xA and 0x80000022 claim one counter more than there is.
     OneCounterTooManyEnumerated,
     /// General-purpose counter 0 stands still.
@@ -235,7 +269,7 @@ pub enum Mutation {
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 112] = {
+    pub const ALL: [Self; 129] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -295,6 +329,23 @@ impl Mutation {
             PebsAuxiliaryIgnored,
             PebsSourceWrong,
             PebsLatencyLost,
+            ApebsAddressWrong,
+            ApebsCountersLost,
+            ApebsRecordLost,
+            ApebsThresholdIgnored,
+            ApebsThresholdInOldBit,
+            ApebsFullIgnored,
+            ApebsReloadLost,
+            ApebsFixedDead,
+            ApebsSizeWrong,
+            ApebsGroupMissing,
+            ApebsGroupsOfFirst,
+            ApebsBranchesStale,
+            ApebsValuesReloaded,
+            ApebsContinuationLost,
+            ApebsReservedAccepted,
+            ApebsEnableIgnored,
+            ApebsBaseAbsent,
             OneCounterTooManyEnumerated,
             CounterStandsStill,
             AllStandStill,

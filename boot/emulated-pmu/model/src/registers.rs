@@ -30,6 +30,12 @@ pub(crate) enum Register {
     DsArea,
     PebsEnable,
     PebsDataConfig,
+    PebsBase,
+    PebsIndex,
+    /// CFG_C of general-purpose counter n.
+    Config(usize),
+    /// CFG_C of fixed counter n.
+    FixedConfig(usize),
     LbrSelect,
     LbrTos,
     LbrFrom(usize),
@@ -118,8 +124,10 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
         msr::PERF_METRICS if intel.metrics > 0 => Some(Metrics),
         msr::DEBUGCTL => Some(DebugControl),
         msr::MISC_ENABLE => Some(MiscEnable),
-        msr::DS_AREA if intel.pebs.is_some() => Some(DsArea),
-        msr::PEBS_ENABLE if intel.pebs.is_some() => Some(PebsEnable),
+        msr::DS_AREA if intel.pebs.is_some_and(|pebs| pebs.has_store()) => Some(DsArea),
+        msr::PEBS_ENABLE if intel.pebs.is_some_and(|pebs| pebs.has_store()) => Some(PebsEnable),
+        msr::PEBS_BASE if intel.arch_pebs().is_some() => Some(PebsBase),
+        msr::PEBS_INDEX if intel.arch_pebs().is_some() => Some(PebsIndex),
         msr::PEBS_DATA_CFG if intel.pebs.is_some_and(|pebs| pebs.is_adaptive()) => {
             Some(PebsDataConfig)
         }
@@ -136,18 +144,24 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
         .or_else(|| version_6(spec, msr).filter(|_| intel.version >= 6))
 }
 
-/// The aliases of version 6. Their third and fourth register serve auto-counter-reload and
-/// architectural PEBS, which no model offers.
+/// The aliases of version 6. The third register of each counter serves auto-counter-reload, which no model offers, the fourth one,
+/// CFG_C, architectural PEBS.
 fn version_6(spec: &Spec, msr: u32) -> Option<Register> {
+    let records = spec.intel()?.arch_pebs().is_some();
     if let Some(offset) = index(msr, msr::V6_FIXED, 4 * 32) {
-        return (offset % 4 == 0 && spec.fixed() & 1 << (offset / 4) != 0)
-            .then_some(Register::Fixed(offset / 4));
+        (spec.fixed() & 1 << (offset / 4) != 0).then_some(())?;
+        return match offset % 4 {
+            0 => Some(Register::Fixed(offset / 4)),
+            3 if records => Some(Register::FixedConfig(offset / 4)),
+            _ => None,
+        };
     }
     let offset = index(msr, msr::V6_GP, 4 * 32)?;
     (spec.counters() & 1 << (offset / 4) != 0).then_some(())?;
     match offset % 4 {
         0 => Some(Register::FullCounter(offset / 4)),
         1 => Some(Register::Selector(offset / 4)),
+        3 if records => Some(Register::Config(offset / 4)),
         _ => None,
     }
 }

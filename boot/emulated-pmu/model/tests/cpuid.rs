@@ -6,7 +6,7 @@ use common::{counters, fixed_counters, pmu};
 use pmu_model::{CpuidResult, Host, Model, Pmu, Timing};
 use proptest::prelude::*;
 
-const INTEL: [Model; 9] = [
+const INTEL: [Model; 10] = [
     Model::Core2,
     Model::Nehalem,
     Model::Haswell,
@@ -14,6 +14,7 @@ const INTEL: [Model; 9] = [
     Model::IceLake,
     Model::SapphireRapids,
     Model::ArrowLake,
+    Model::CougarCove,
     Model::GoldenCove,
     Model::Gracemont,
 ];
@@ -51,6 +52,7 @@ fn leaf_a_is_the_parts_own() {
         (Model::IceLake, [0x0830_0805, 0, 0xF, 0x8604]),
         (Model::SapphireRapids, [0x0830_0805, 0, 0xF, 0x8604]),
         (Model::ArrowLake, [0x0D30_0806, 0x280, 0x7, 0x8603]),
+        (Model::CougarCove, [0x0D30_0806, 0x280, 0x7, 0x8603]),
         // What both kinds of core share.
         (Model::GoldenCove, [0x0730_0605, 0, 0x7, 0x8603]),
         (Model::Gracemont, [0x0730_0605, 0, 0x7, 0x8603]),
@@ -73,7 +75,7 @@ fn leaf_23_exists_on_version_6_and_says_more_than_leaf_a() {
     assert_eq!(leaf(Model::ArrowLake, 7, 1, EMPTY).eax, 1 << 8);
     assert_eq!(leaf(Model::ArrowLake, 0, 0, EMPTY).eax, 0x23);
     for model in Model::ALL {
-        if model != Model::ArrowLake {
+        if !matches!(model, Model::ArrowLake | Model::CougarCove) {
             assert_eq!(quad(leaf(model, 0x23, 1, FULL)), [0; 4], "{model:?}");
             assert_eq!(leaf(model, 7, 1, FULL).eax & 1 << 8, 0, "{model:?}");
         }
@@ -81,10 +83,31 @@ fn leaf_23_exists_on_version_6_and_says_more_than_leaf_a() {
 }
 
 #[test]
+fn s1_architectural_pebs_is_announced_by_its_two_sub_leaves() {
+    let sub = |subleaf| quad(leaf(Model::CougarCove, 0x23, subleaf, FULL));
+    assert_eq!(sub(0), [0b11_1011, 3, 0, 0], "not sub-leaf 2, auto-counter-reload");
+    assert_eq!(sub(1), [0x3FF, 0xF, 0, 0]);
+    assert_eq!(sub(2), [0; 4]);
+    assert_eq!(sub(3), [0x1DFF, 0, 0, 0]);
+    // AUX, GPR, XMM, LBR, metrics, fixed, general-purpose counters, and that their values may be in records of others.
+    assert_eq!(sub(4), [0, 0x6002_0378, 0, 0]);
+    // General-purpose counters and those with precise distribution; then the fixed ones.
+    assert_eq!(sub(5), [0x3FF, 1, 0xF, 1]);
+    assert_eq!(sub(6), [0; 4]);
+    assert_eq!(leaf(Model::CougarCove, 7, 1, EMPTY).eax, 1 << 8);
+    // Not the debug store.
+    let one = leaf(Model::CougarCove, 1, 0, FULL);
+    assert_eq!((one.eax, one.ecx & 1 << 2, one.edx & 1 << 21), (0xC_06C2, 0, 0));
+    assert_ne!(one.ecx & 1 << 15, 0, "PDCM");
+}
+
+#[test]
 fn architectural_lbrs_have_leaf_and_feature_bit_together() {
     for model in Model::ALL {
         let eax = match model {
-            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove => 0x4000_000B,
+            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::CougarCove => {
+                0x4000_000B
+            }
             Model::Gracemont => 0xC000_000B,
             _ => 0,
         };
@@ -156,6 +179,7 @@ fn x13_the_kinds_of_core_of_a_package_differ_in_leaf_1a_alone() {
         (Model::GoldenCove, 0x4000_0001),
         (Model::Gracemont, 0x2000_0001),
         (Model::ArrowLake, 0x4000_0003),
+        (Model::CougarCove, 0x4000_0004),
         (Model::SapphireRapids, 0),
     ] {
         for host in [FULL, EMPTY] {
@@ -282,6 +306,7 @@ fn highest_leaves() {
         (Model::Skylake, 0xA),
         (Model::SapphireRapids, 0x1C),
         (Model::ArrowLake, 0x23),
+        (Model::CougarCove, 0x23),
         (Model::Zen4, 1),
     ] {
         let pmu = Pmu::new(model, small, Timing::DEFAULT);

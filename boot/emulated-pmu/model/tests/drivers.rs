@@ -96,7 +96,7 @@ fn run(pmu: &mut Pmu, model: Model, mut instructions: u64, handler: Handler) -> 
 
 #[test]
 fn sampling_loses_no_overflow() {
-    let cases: [(Model, Handler, u64); 11] = [
+    let cases: [(Model, Handler, u64); 12] = [
         (Model::Core2, intel, 0),
         (Model::Nehalem, intel, 0),
         (Model::Haswell, intel, 0),
@@ -104,6 +104,7 @@ fn sampling_loses_no_overflow() {
         (Model::IceLake, intel, 0),
         (Model::SapphireRapids, intel, 0),
         (Model::ArrowLake, intel, 0),
+        (Model::CougarCove, intel, 0),
         (Model::Skylake, intel_frozen, 1 << 12),
         (Model::K10, amd_legacy, 0),
         (Model::Zen2, amd_legacy, 0),

@@ -8,13 +8,14 @@ use pmu_model::{Delta, Host, Model, Occurrence, Pmu, Ring, Silence, Timing};
 
 /// Lines copied from the project's normalised event tables, by the name of the table: perfmon's for
 /// Intel, the Linux kernel's for AMD.
-const FACTS: [(Model, &str, &str); 10] = [
+const FACTS: [(Model, &str, &str); 11] = [
     (Model::Nehalem, "intel/nehalemep.csv", include_str!("facts/nehalemep.csv")),
     (Model::Haswell, "intel/haswell.csv", include_str!("facts/haswell.csv")),
     (Model::Skylake, "intel/skylake.csv", include_str!("facts/skylake.csv")),
     (Model::IceLake, "intel/icelake.csv", include_str!("facts/icelake.csv")),
     (Model::SapphireRapids, "intel/sapphirerapids.csv", include_str!("facts/sapphirerapids.csv")),
     (Model::ArrowLake, "intel/lioncove_arl.csv", include_str!("facts/lioncove_arl.csv")),
+    (Model::CougarCove, "intel/cougarcove.csv", include_str!("facts/cougarcove.csv")),
     (Model::GoldenCove, "intel/goldencove.csv", include_str!("facts/goldencove.csv")),
     (Model::Gracemont, "intel/gracemont.csv", include_str!("facts/gracemont.csv")),
     (Model::Zen2, "amd/zen2.csv", include_str!("facts/zen2.csv")),
@@ -172,6 +173,9 @@ fn the_branch_events_of_a_small_program() {
         (Model::ArrowLake, "BR_INST_RETIRED.COND_TAKEN_BWD", 2),
         (Model::ArrowLake, "BR_INST_RETIRED.COND_TAKEN_FWD", 1),
         (Model::ArrowLake, "BR_INST_RETIRED.COND", 4),
+        (Model::CougarCove, "BR_INST_RETIRED.COND_TAKEN_BWD", 2),
+        (Model::CougarCove, "BR_INST_RETIRED.COND_TAKEN_FWD", 1),
+        (Model::CougarCove, "BR_INST_RETIRED.COND", 4),
         (Model::Nehalem, "BR_MISP_EXEC.ANY", 3),
         (Model::Core2, "BR_INST_RETIRED.PRED_TAKEN", 8),
         (Model::Core2, "BR_INST_RETIRED.MISPRED_TAKEN", 2),

@@ -131,6 +131,7 @@ fn clear_and_set_take_the_bits_of_their_version() {
         (Model::Skylake, 0xFC00_0007_0000_00FFu64, Some(0x7C00_0007_0000_00FF)),
         (Model::IceLake, 0xFC01_000F_0000_00FF, Some(0x7C01_000F_0000_00FF)),
         (Model::ArrowLake, 0xFC01_000F_0000_03FF, Some(0x7C01_000F_0000_03FF)),
+        (Model::CougarCove, 0xFC41_000F_0000_03FF, Some(0x7C41_000F_0000_03FF)),
     ] {
         for bit in 0..64 {
             let mut pmu = pmu(model);

@@ -1,7 +1,8 @@
 //! The guest's memory, by its own linear addresses.
 
 use super::guest::Guest;
-use super::maps::PAGE;
+use super::maps::{Maps, PAGE};
+use super::processors::guard;
 use pmu_model::PageSize;
 
 impl Guest {
@@ -54,6 +55,17 @@ impl Guest {
         // SAFETY: memory of the guest, which it has just written to itself; identity mapped.
         unsafe { word.write_unaligned(change(word.read_unaligned())) };
     }
+}
+
+/// Writes 8 bytes of physical memory, which do not cross a page, if the guest can have memory there.
+pub fn write_physical(address: u64, value: u64) -> Option<()> {
+    if !Maps::covers(address) || guard::page() == Some(address & !(PAGE - 1)) {
+        return None;
+    }
+    // SAFETY: memory that the guest has named for the processor to write to, mapped one to one and none of a device that the
+    // hypervisor watches; the guest is not running.
+    unsafe { (address as *mut u64).write_unaligned(value) };
+    Some(())
 }
 
 /// Reads 8 bytes of physical memory.

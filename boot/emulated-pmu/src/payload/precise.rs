@@ -3,6 +3,7 @@
 use super::clock;
 use super::events;
 use super::guest::Guest;
+use super::memory;
 use core::arch::asm;
 use emulated_pmu::step::{self, Kind};
 use iced_x86::{Instruction, Register};
@@ -29,7 +30,7 @@ const REGISTERS: [Register; 16] = [
     Register::R15,
 ];
 
-/// The guest's memory, through its own page tables.
+/// The guest's memory, through its own page tables, or by its physical addresses, which are the machine's.
 struct Memory<'a>(&'a Guest);
 
 impl GuestMemory for Memory<'_> {
@@ -39,6 +40,10 @@ impl GuestMemory for Memory<'_> {
 
     fn write(&mut self, linear: u64, value: u64) -> Option<()> {
         self.0.write_word(linear, value)
+    }
+
+    fn write_physical(&mut self, physical: u64, value: u64) -> Option<()> {
+        memory::write_physical(physical, value)
     }
 }
 
@@ -143,6 +148,7 @@ pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
     let retired = Retirement {
         ip: place.ip,
         next: place.next,
+        outside_64_bit_mode: guest.code_bits() != 64,
         flags: guest.vmcb.rflags,
         registers: REGISTERS.map(|name| guest.register(name)),
         load: place.load,

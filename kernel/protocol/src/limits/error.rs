@@ -131,7 +131,9 @@ pub enum LimitError {
     #[error("there is nothing to sample by: give events, or interval-ns")]
     NothingToSampleBy,
     /// Options of single samples without these.
-    #[error("registers and on-full = \"stop\" need keep = \"samples\": a histogram has neither")]
+    #[error(
+        "registers, vectors, counters and on-full = \"stop\" need keep = \"samples\": a histogram has none of them"
+    )]
     NeedsSamples,
     /// A tick could be interrupted in the middle of its sample.
     #[error(

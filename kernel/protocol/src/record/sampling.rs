@@ -112,6 +112,9 @@ pub struct SampleResult {
     /// The calls that led to the samples, where the job asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacks: Option<SampledStacks>,
+    /// The events whose counters' values stand with each sample, in the order of `values` there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -358,6 +361,14 @@ pub struct Samples {
     /// The registers that the job asked for, those of each sample in a row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<Hex>,
+    /// XMM0 to XMM15 of each sample, two words each, the lower one first, those of a sample in a row; empty if they were not
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vectors: Vec<Hex>,
+    /// Values of counters, those of each sample in a row, in the order of `values` of the item's result; empty if they were not
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<u64>,
     /// The data address of each sample, 0 where it has none; empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Hex>,

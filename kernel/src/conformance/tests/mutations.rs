@@ -5,7 +5,8 @@ use super::*;
 /// Every fault that the model knows, on which processor, and the check that must notice it.
 pub(super) const TABLE: &[(Mutation, Model, &str)] = {
     use Model::{
-        ArrowLake, Core2, Haswell, IceLake, K10, Nehalem, SapphireRapids, Skylake, Zen2, Zen4,
+        ArrowLake, Core2, CougarCove, Haswell, IceLake, K10, Nehalem, SapphireRapids, Skylake,
+        Zen2, Zen4,
     };
     use Mutation::*;
     &[
@@ -153,6 +154,28 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (MetricsOverflowEarly, IceLake, "metrics.status_bit"),
         (MetricsRdpmcAbsent, IceLake, "metrics.rdpmc_equals_rdmsr"),
         (MetricsReservedAccepted, IceLake, "metrics.reserved"),
+        (ApebsAddressWrong, CougarCove, "apebs.address"),
+        (ApebsCountersLost, CougarCove, "apebs.fixed"),
+        (ApebsRecordLost, CougarCove, "apebs.count"),
+        (ApebsRecordLost, CougarCove, "apebs.interrupt"),
+        (ApebsThresholdIgnored, CougarCove, "apebs.threshold"),
+        (ApebsThresholdIgnored, CougarCove, "apebs.interrupt"),
+        (ApebsThresholdInOldBit, CougarCove, "apebs.threshold"),
+        (ApebsFullIgnored, CougarCove, "apebs.full"),
+        (ApebsReloadLost, CougarCove, "apebs.count"),
+        (ApebsFixedDead, CougarCove, "apebs.fixed"),
+        (ApebsSizeWrong, CougarCove, "apebs.groups"),
+        (ApebsGroupMissing, CougarCove, "apebs.groups"),
+        (ApebsGroupsOfFirst, CougarCove, "apebs.basic"),
+        (ApebsBranchesStale, CougarCove, "pebs.branches"),
+        (ApebsValuesReloaded, CougarCove, "apebs.counters"),
+        (ApebsContinuationLost, CougarCove, "apebs.groups"),
+        (ApebsReservedAccepted, CougarCove, "apebs.registers"),
+        (ApebsEnableIgnored, CougarCove, "apebs.enable"),
+        (ApebsBaseAbsent, CougarCove, "enumeration.registers_exist"),
+        (PebsLatencyIgnored, CougarCove, "pebs.load_latency"),
+        (PebsLatencyLost, CougarCove, "pebs.latency"),
+        (PebsSourceWrong, CougarCove, "pebs.data_source"),
         (EnergyRegistersAbsent, Zen4, "energy.registers"),
         (EnergyUnitLost, Skylake, "energy.registers"),
         (EnergyUpperHalfSet, SapphireRapids, "energy.width"),

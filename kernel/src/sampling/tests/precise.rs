@@ -4,7 +4,7 @@ use super::*;
 use protocol::record::SampledCount;
 
 /// Models with an event of theirs that every instruction is and that is precise.
-const MODELS: [(Model, &str); 8] = [
+const MODELS: [(Model, &str); 10] = [
     (Model::Core2, "r00c0"),
     (Model::Nehalem, "r01c0"),
     (Model::Haswell, "r01c0:c=0"),
@@ -14,6 +14,8 @@ const MODELS: [(Model, &str); 8] = [
     (Model::IceLake, "r00c0:counter=6"),
     (Model::SapphireRapids, "r00c0"),
     (Model::ArrowLake, "r00c0:counter=9"),
+    (Model::CougarCove, "r00c0"),
+    (Model::CougarCove, "r00c0:counter=7"),
 ];
 
 fn precise(text: &'static str, period: u64, turns: u64) -> Sampling<'static> {
@@ -94,7 +96,9 @@ fn m11_s1_records_that_find_no_room_are_counted_by_the_witness() {
         let (result, _) = run(&mut host, &item);
         let one = &result.events[0];
         is_whole(one);
-        assert_eq!((one.samples, one.lost), (256, 90_000 / 64 - 256), "{model:?}");
+        // Of 288 bytes each as many as go into 128 KiB, the next size of an architectural buffer.
+        let fit = if model == Model::CougarCove { 131_072 / 288 } else { 256 };
+        assert_eq!((one.samples, one.lost), (fit, 90_000 / 64 - fit), "{model:?}");
     }
 }
 
@@ -150,4 +154,101 @@ fn m9_two_precise_events_have_each_their_records_where_those_name_their_counter(
     let at = |event| result.addresses.iter().filter(move |row| row.event == event);
     assert!(at(1).all(|row| row.address.0 == AT), "{result:?}");
     assert_eq!(at(0).map(|row| row.count).sum::<u64>(), 31);
+}
+
+/// Vector registers are those behind the instruction; a counter beside counts every one of them.
+#[test]
+fn s1_samples_have_the_vector_registers_and_counters_of_their_records() {
+    for (model, text) in [
+        (Model::IceLake, "r00c0"),
+        (Model::ArrowLake, "r00c0:counter=9"),
+        (Model::CougarCove, "r00c0:counter=9"),
+    ] {
+        let mut item = precise(text, 77, 9000);
+        (item.keep, item.capacity, item.vectors, item.registers) = (Keep::Samples, 2000, true, 8);
+        let counts = model != Model::IceLake;
+        if counts {
+            item.counters = ["r00c0", "r00c4"].map(Cow::Borrowed).to_vec();
+        }
+        let (result, chunks) = run(&mut host(model), &item);
+        is_whole(&result.events[0]);
+        let names: &[&str] = if counts { &["r00c0", "r00c4"] } else { &[] };
+        assert_eq!(result.values, names);
+        let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
+        let vectors: Vec<u64> = chunks.iter().flat_map(|one| &one.vectors).map(|w| w.0).collect();
+        let next: Vec<u64> = chunks.iter().flat_map(|one| &one.registers).map(|w| w.0).collect();
+        assert_eq!((all.len(), vectors.len(), next.len()), (1168, 32 * 1168, 1168), "{model:?}");
+        for (sample, next) in vectors.chunks(32).zip(&next) {
+            assert!(sample.iter().eq((0..32).map(|half| next + half).collect::<Vec<_>>().iter()));
+        }
+        let values: Vec<u64> = chunks.iter().flat_map(|one| &one.values).copied().collect();
+        let expected: Vec<u64> = (1..=1168).flat_map(|n| [77 * n, 0]).collect();
+        assert_eq!(values, if counts { expected } else { vec![] }, "{model:?}");
+    }
+}
+
+#[test]
+fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
+    let said = |model: Model, change: fn(&mut Sampling<'static>)| {
+        let text = MODELS.iter().find(|(one, _)| *one == model).map_or("r00c0", |one| one.1);
+        let mut item = precise(text, 77, 10);
+        item.keep = Keep::Samples;
+        change(&mut item);
+        match measure(&mut host(model), 0, &item, &mut |_| ()) {
+            Err(Unmeasured::Refused(reason)) => reason,
+            other => panic!("{model:?}: {other:?}"),
+        }
+    };
+    let vectors: fn(&mut Sampling<'static>) = |item| item.vectors = true;
+    let counters: fn(&mut Sampling<'static>) = |item| item.counters = vec!["r00c4".into()];
+    for (model, change, parts) in [
+        (Model::Skylake, vectors, ["vectors: PEBS records of format 3", "registers has"]),
+        (Model::IceLake, counters, ["counters: PEBS records of format 4", "[[count]]"]),
+        (
+            Model::Zen4,
+            |item| (item.vectors, item.events) = (true, vec![event("r0076", 4096)]),
+            ["vectors: samples of IBS have none", "registers"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| (item.vectors, item.precise) = (true, false),
+            ["vectors: they stand in PEBS records", "precise = true"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| item.counters = vec!["no-such".into()],
+            ["counters: no-such", "no-such"],
+        ),
+        (
+            Model::ArrowLake,
+            |item| item.counters = vec!["r00c4".into(); 16],
+            ["counters: no counter that goes into records is free for r00c4", "name fewer"],
+        ),
+    ] {
+        let reason = said(model, change);
+        assert!(parts.iter().all(|part| reason.contains(part)), "{model:?}: {reason}");
+    }
+}
+
+/// What a counter goes on from has 32 bits.
+#[test]
+fn s1_a_period_that_architectural_pebs_cannot_reload_is_refused() {
+    let of = |period| {
+        measure(&mut Host::new(Model::CougarCove), 0, &precise("r00c0", period, 10), &mut |_| ())
+    };
+    let longest = of((1 << 31) + 1).expect("the longest");
+    assert_eq!(
+        (longest.events[0].overflows, longest.events[0].rest),
+        (0, longest.events[0].witness.unwrap())
+    );
+    match of((1 << 31) + 2) {
+        Err(Unmeasured::Refused(reason)) => {
+            assert!(reason.contains("2147483650 is too long"), "{reason}");
+            assert!(reason.contains("2147483649 is the longest"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Adaptive records have a reset value of the counter's width.
+    let item = precise("r00c0", (1 << 31) + 2, 10);
+    assert!(measure(&mut Host::new(Model::IceLake), 0, &item, &mut |_| ()).is_ok());
 }

@@ -8,7 +8,8 @@ fn c5_a_session_starts_again_with_one_call() {
     let item = item(&[event(RETIRED, 100)], 100);
     let task = &item.workload.tasks[0];
     let (events, _) = plan(&mut host, &item).unwrap();
-    let armed = Session::arm(&mut host.pmu, &mut host.driver, &item, events, 1);
+    let armed =
+        Session::arm(&mut host.pmu, &mut host.driver, &item, (events, Besides::default()), 1);
     let (mut session, block) = armed.unwrap();
     host.load_task(task, &host.driver.gate());
     host.deliver(block, Delivery::Fixed, None);

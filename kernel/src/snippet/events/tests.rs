@@ -70,6 +70,7 @@ fn i11_one_name_has_each_processors_own_code() {
         (Model::Nehalem, "nehalemep", 0xc4, 0x02),
         (Model::Skylake, "skylake", 0xc4, 0x02),
         (Model::ArrowLake, "lioncove_arl", 0xc4, 0x02),
+        (Model::CougarCove, "cougarcove", 0xc4, 0x30),
     ] {
         let plan = planned(&known(model, Some(table)), &["br_inst_retired.near_call"]);
         assert_eq!(plan.passes[0][0].selection, Selection::of(event, umask), "{table}");
@@ -197,6 +198,7 @@ fn m1_whatever_is_planned_can_be_programmed() {
         (Model::IceLake, "icelake"),
         (Model::SapphireRapids, "sapphirerapids"),
         (Model::ArrowLake, "lioncove_arl"),
+        (Model::CougarCove, "cougarcove"),
         (Model::Zen2, "zen2"),
         (Model::Zen4, "zen4"),
     ] {

@@ -68,12 +68,25 @@ code!(
     "jnz 2b",
     "ret"
 );
-// The base of architectural PEBS, which no model has: #GP by the hypervisor.
+// The reload mask of counter 0, which no model has: #GP by the hypervisor.
 code!(
     protection,
     2 + 10 * (3 + SKIP_TWO_WITH_ERROR),
     "mov r8d, 10",
-    "2: mov ecx, 0x3f4",
+    "2: mov ecx, 0x1902",
+    "wrmsr",
+    "dec r8d",
+    "jnz 2b",
+    "ret"
+);
+// Bit 0 of IA32_PEBS_INDEX is reserved.
+code!(
+    reserved,
+    3 + 10 * (4 + SKIP_TWO_WITH_ERROR),
+    "mov r8d, 10",
+    "xor edx, edx",
+    "2: mov ecx, 0x3f5",
+    "mov eax, 1",
     "wrmsr",
     "dec r8d",
     "jnz 2b",

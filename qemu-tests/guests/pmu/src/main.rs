@@ -17,6 +17,7 @@ mod once;
 mod overflow;
 mod plugin;
 mod pmu;
+mod records;
 mod refusals;
 mod rings;
 mod serial;
@@ -64,6 +65,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "interrupted" => interrupted::run(&unit),
         "stepped" => stepped::run(&unit),
         "debug" => debug::run(&unit),
+        "records" => records::run(&unit),
         "refusals" => refusals::run(&unit),
         "nested" => nested::run(&unit),
         other => line!("no group {other}"),

@@ -1,5 +1,6 @@
 //! Samples: what became of them, and where they lie.
 
+mod groups;
 mod memory;
 
 use super::{note, percent, share, table};
@@ -48,6 +49,7 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
             parts.extend(memory::sources(&profile, event, count));
         }
     }
+    parts.extend(groups::parts(&profile));
     parts.extend(branches(&profile));
     parts.extend(memory::outcomes(&profile));
     parts.extend(memory::stacks(&profile));

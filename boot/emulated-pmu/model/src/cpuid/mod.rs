@@ -134,7 +134,8 @@ impl Pmu {
     fn leaf_1(&self, host: CpuidResult) -> CpuidResult {
         let spec = self.spec();
         let ecx = host.ecx & !LEAF_1_ECX_HIDDEN;
-        let store = spec.intel().is_some_and(|intel| intel.pebs.is_some());
+        let store =
+            spec.intel().is_some_and(|intel| intel.pebs.is_some_and(|pebs| pebs.has_store()));
         CpuidResult {
             eax: spec.identity.as_ref().map_or(host.eax, |identity| identity.signature),
             ecx: put(put(ecx, PDCM, spec.intel().is_some()), DTES64, store),

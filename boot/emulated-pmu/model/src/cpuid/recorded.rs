@@ -8,7 +8,7 @@ use super::{
 use crate::Pmu;
 use crate::model::{LbrKind, PmuKind};
 use crate::mutation::Mutation;
-use crate::recording::Leaves;
+use crate::recording::{Leaves, main_23};
 
 /// Leaf 1 ECX: x2APIC, OSXSAVE and hypervisor, which are the machine's.
 const LEAF_1_ECX_MACHINE: u32 = 1 << 21 | 1 << 27 | 1 << 31;
@@ -56,7 +56,7 @@ impl Pmu {
             0xB | 0x1F | 0x8000_0026 => CpuidResult { edx: host.edx, ..seen },
             0x8000_001E if seen != CpuidResult::ZERO => CpuidResult { eax: host.eax, ..seen },
             0x1C => self.leaf_1c(subleaf),
-            0x23 => recorded_23(leaves, subleaf, seen),
+            0x23 => self.recorded_23(leaves, subleaf, seen),
             // State of the extended registers, power management, clocks: the machine's, or nothing.
             0x5 | 0x6 => host,
             0xD => extended_state(subleaf, host),
@@ -85,7 +85,7 @@ impl Pmu {
 
     fn recorded_1(&self, seen: CpuidResult, host: CpuidResult) -> CpuidResult {
         let intel = self.spec().intel();
-        let store = intel.is_some_and(|intel| intel.pebs.is_some());
+        let store = intel.is_some_and(|intel| intel.pebs.is_some_and(|pebs| pebs.has_store()));
         let registers = intel.is_some_and(|intel| intel.capabilities != 0);
         let ecx = seen.ecx & host.ecx & !LEAF_1_ECX_HIDDEN | host.ecx & LEAF_1_ECX_MACHINE;
         CpuidResult {
@@ -115,6 +115,28 @@ impl Pmu {
             },
             1 => CpuidResult { eax: put(shown.eax, ARCH_PERFMON_EXT, has_23(leaves)), ..shown },
             _ => shown,
+        }
+    }
+
+    /// Sub-leaves 1 and 3, and those of architectural PEBS, if both are there; that of reload stands for registers that no model has,
+    /// and so does EBX\[2\], RDPMC-user-disable.
+    fn recorded_23(&self, leaves: Leaves, subleaf: u32, seen: CpuidResult) -> CpuidResult {
+        let Some(intel) = self.spec().intel().filter(|_| has_23(leaves)) else {
+            return CpuidResult::ZERO;
+        };
+        match (subleaf, intel.arch_pebs(), &intel.pebs) {
+            (0, ..) => {
+                let (eax, ebx) = (seen.eax & main_23(intel), seen.ebx & 3);
+                CpuidResult { eax, ebx, ..seen }
+            }
+            (1 | 3, ..) => seen,
+            (4, Some(facts), _) => CpuidResult::new([0, facts.groups, 0, 0]),
+            (5, Some(facts), Some(pebs)) => {
+                let [enable, precise] = [pebs.enable, facts.distribution];
+                let fixed = |bits: u64| (bits >> 32) as u32;
+                CpuidResult::new([enable as u32, precise as u32, fixed(enable), fixed(precise)])
+            }
+            _ => CpuidResult::ZERO,
         }
     }
 
@@ -179,14 +201,4 @@ fn both(one: CpuidResult, other: CpuidResult) -> CpuidResult {
 
 fn has_23(leaves: Leaves) -> bool {
     leaves.of(7, 0)[0] >= 1 && leaves.answer(7, 1)[0] & ARCH_PERFMON_EXT != 0 && leaves.has(0x23)
-}
-
-/// Sub-leaves 1 and 3; those of reload and of PEBS stand for registers that no model has, and so does EBX\[2\], RDPMC-user-disable.
-fn recorded_23(leaves: Leaves, subleaf: u32, seen: CpuidResult) -> CpuidResult {
-    match subleaf {
-        _ if !has_23(leaves) => CpuidResult::ZERO,
-        0 => CpuidResult { eax: seen.eax & 0b1011, ebx: seen.ebx & 3, ..seen },
-        1 | 3 => seen,
-        _ => CpuidResult::ZERO,
-    }
 }

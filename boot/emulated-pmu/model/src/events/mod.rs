@@ -12,6 +12,7 @@
 mod amd;
 mod architectural;
 mod core2;
+mod cougar_cove;
 mod golden_cove;
 mod gracemont;
 mod haswell;
@@ -29,6 +30,7 @@ use crate::selector::Selector;
 
 pub(crate) use amd::{EVERY_AMD, K10, ZEN2, ZEN4};
 pub(crate) use core2::CORE2;
+pub(crate) use cougar_cove::COUGAR_COVE;
 pub(crate) use golden_cove::GOLDEN_COVE;
 pub(crate) use gracemont::GRACEMONT;
 pub(crate) use haswell::HASWELL;

@@ -111,6 +111,17 @@ impl Lbr {
         [record.from, record.to, record.info]
     }
 
+    /// FROM, TO and INFO of what was newest when an interrupt or exception was delivered.
+    pub(crate) const fn before_event(&self) -> [u64; 3] {
+        let record = self.before_event;
+        [record.from, record.to, record.info]
+    }
+
+    /// ARCH_LBR_CTL, or AMD's DebugExtnCtl.
+    pub(crate) const fn control(&self) -> u64 {
+        self.control
+    }
+
     /// Entries in use.
     pub(crate) fn depth(&self) -> usize {
         self.depth.into()

@@ -10,7 +10,7 @@
 //! `arch/x86/events/intel/core.c`. Slots in a cycle: recalled.
 //!
 //! What differs from the real part: BTS and TSX are not offered, so DEBUGCTL lacks the BTS bits and
-//! the selectors IN_TX. PEBS through Processor Trace, retire latencies and architectural PEBS are not offered either.
+//! the selectors IN_TX. PEBS through Processor Trace, retire latencies and auto-counter-reload are not offered either.
 
 use super::{
     ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, energy, pebs,
@@ -294,7 +294,14 @@ pub(super) const ARROW_LAKE: Spec = Spec {
         fixed_width: 48,
         // What the P-core's and the E-core's PMU share; of the Lion Cove kind.
         leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
-        leaf_23: Some([[0x0B, 3, 0, 0], [0x3FF, 0xF, 0, 0], [0; 4], [0x1DFF, 0, 0, 0]]),
+        leaf_23: Some(&[
+            [0x0B, 3, 0, 0],
+            [0x3FF, 0xF, 0, 0],
+            [0; 4],
+            [0x1DFF, 0, 0, 0],
+            [0; 4],
+            [0; 4],
+        ]),
         capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
         any_thread: false,
         metrics: 8,
@@ -312,5 +319,41 @@ pub(super) const ARROW_LAKE: Spec = Spec {
     ],
     width: 8,
     events: events::LION_COVE,
+    energy: Some(energy::SKYLAKE),
+};
+
+/// No dump of a Panther Lake was at hand: its counters and leaves are Lion Cove's, whose successor it is, with the sub-leaves of
+/// architectural PEBS; signature 06_CC from Linux' `asm/intel-family.h`, native model 4 from its event table's place. Sub-leaf 2,
+/// auto-counter-reload, is not shown.
+pub(super) const COUGAR_COVE: Spec = Spec {
+    name: "cougarcove",
+    identity: identity(0x000C_06C2, "Intel(R) Core(TM) Ultra X7 358H"),
+    pmu: PmuKind::Intel(Intel {
+        version: 6,
+        counters: 0x3FF,
+        width: 48,
+        fixed: 0xF,
+        fixed_width: 48,
+        leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
+        leaf_23: Some(&[
+            [0x3B, 3, 0, 0],
+            [0x3FF, 0xF, 0, 0],
+            [0; 4],
+            [0x1DFF, 0, 0, 0],
+            [0, (pebs::arch::OFFERED >> 32) as u32, 0, 0],
+            [0x3FF, 1, 0xF, 1],
+        ]),
+        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::ARCHITECTURAL,
+        any_thread: false,
+        metrics: 8,
+        pebs: Some(pebs::COUGAR_COVE),
+        core: Some(CoreKind { native: 0x4000_0004, hybrid: false }),
+    }),
+    selector_mask: SELECTOR_V6,
+    debugctl_mask: DEBUGCTL,
+    lbr: ARCH_LBR,
+    extra: ARROW_LAKE.extra,
+    width: 8,
+    events: events::COUGAR_COVE,
     energy: Some(energy::SKYLAKE),
 };

@@ -4,16 +4,16 @@ mod amd;
 pub mod energy;
 mod hybrid;
 mod intel;
-mod pebs;
+pub(crate) mod pebs;
 mod spec;
 
 pub(crate) use intel::{debugctl_of, selector_of};
 pub(crate) use pebs::{
-    ADAPTIVE_SELECT, PRECISE_STORE, SANDY_BRIDGE, capabilities as pebs_capabilities,
+    ADAPTIVE_SELECT, PRECISE_STORE, SANDY_BRIDGE, arch, capabilities as pebs_capabilities,
 };
 pub use spec::{
-    Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources, Spec,
-    SvmFeatures, Vendor, ibs,
+    Amd, ArchLbr, ArchPebs, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources,
+    Spec, SvmFeatures, Vendor, ibs,
 };
 
 /// A processor whose PMU is presented.
@@ -48,11 +48,13 @@ pub enum Model {
     GoldenCove,
     /// The efficient core of Alder Lake-S: 6 counters, 3 fixed ones, architectural LBRs.
     Gracemont,
+    /// The performance core of Panther Lake (06_CC), alone: as Arrow Lake, with architectural PEBS instead of a debug store.
+    CougarCove,
 }
 
 impl Model {
     /// Every model.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::None,
         Self::Core2,
         Self::Nehalem,
@@ -66,6 +68,7 @@ impl Model {
         Self::Zen4,
         Self::GoldenCove,
         Self::Gracemont,
+        Self::CougarCove,
     ];
 
     /// The model's facts.
@@ -85,13 +88,25 @@ impl Model {
             Self::Zen4 => &amd::ZEN4,
             Self::GoldenCove => &hybrid::GOLDEN_COVE,
             Self::Gracemont => &hybrid::GRACEMONT,
+            Self::CougarCove => &intel::COUGAR_COVE,
         }
     }
 
     /// The model of a short name (`skylake`, `zen4`, `none` ...), as a command line has it.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|model| model.spec().name == name)
+        Self::ALL
+            .into_iter()
+            .find(|model| name == model.spec().name || !name.is_empty() && name == model.alias())
+    }
+
+    /// A second name that a command line may have, of the processor instead of its core; empty if there is none.
+    #[must_use]
+    pub const fn alias(self) -> &'static str {
+        match self {
+            Self::CougarCove => "pantherlake",
+            _ => "",
+        }
     }
 }
 
@@ -118,7 +133,10 @@ mod tests {
         for model in Model::ALL {
             assert_eq!(Model::by_name(model.spec().name), Some(model));
         }
-        assert_eq!(Model::by_name("k11"), None);
+        assert_eq!(Model::by_name("pantherlake"), Some(Model::CougarCove));
+        for none in ["k11", ""] {
+            assert_eq!(Model::by_name(none), None);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! (`intel_pebs_aliases_core2` and `_skl` in `arch/x86/events/intel/core.c`), C2/01 on Haswell (`_snb`, by `_ivb`). These
 //! are listed as well. From Ice Lake on the tables have them. Counter mask, INV and EDGE play no part in whether an event is precise.
 
-use super::{Pebs, Sources};
+use super::{ArchPebs, Pebs, Sources};
 
 /// PERF_CAPABILITIES\[14\]: adaptive records, on every counter.
 const BASELINE: u64 = 1 << 14;
@@ -49,6 +49,7 @@ const NO_LATENCY: Pebs = Pebs {
     precise_stores: None,
     auxiliary: None,
     splits_latency: false,
+    architectural: None,
 };
 
 /// MEM_TRANS_RETIRED.LOAD_LATENCY.
@@ -316,6 +317,105 @@ pub(super) const ARROW_LAKE: Pebs = Pebs {
     sources: Sources::LionCove,
     auxiliary: None,
     ..BOTH
+};
+
+/// Bits of CFG_C 63:32, which sub-leaf 4 of leaf 0x23 has in EBX and the header of a record in the same place (Linux,
+/// `arch/x86/include/asm/msr-index.h`, `ARCH_PEBS_*`; `union arch_pebs_header` in `asm/perf_event.h`).
+pub(crate) mod arch {
+    /// The counter's value may be in records of others.
+    pub(crate) const ALLOW: u64 = 1 << 35;
+    /// Values of general-purpose counters, of fixed ones, and of PERF_METRICS with that of slots.
+    pub(crate) const GENERAL: u64 = 1 << 36;
+    pub(crate) const FIXED: u64 = 1 << 37;
+    pub(crate) const METRICS: u64 = 1 << 38;
+    /// Branch records: none, 8, 16, or as many as IA32_LBR_DEPTH says.
+    pub(crate) const BRANCHES: u64 = 3 << 40;
+    pub(crate) const BRANCHES_AT: u32 = 40;
+    /// XMM0 to XMM15.
+    pub(crate) const VECTORS: u64 = 1 << 49;
+    /// General registers.
+    pub(crate) const REGISTERS: u64 = 1 << 61;
+    /// The data's address, source and latency.
+    pub(crate) const AUXILIARY: u64 = 1 << 62;
+    /// In CFG_C: the counter writes records. In a header: the basic group is there.
+    pub(crate) const ENABLE: u64 = 1 << 63;
+    /// What the model does. The upper halves of vector registers, bits 50 and 53 to 55, are not among it.
+    pub(crate) const OFFERED: u64 =
+        ALLOW | GENERAL | FIXED | METRICS | BRANCHES | VECTORS | REGISTERS | AUXILIARY;
+}
+
+/// What PERF_CAPABILITIES say of a processor with architectural records: the format alone (Linux, `intel_pebs_init`). Whether
+/// they say that records are trap-like or hold the registers is not known; Linux does not look there.
+pub(crate) const ARCHITECTURAL: u64 = 0xF << 8;
+
+/// Of a processor of which no event is known to be precise.
+pub(crate) const ARCHITECTURAL_ALONE: Pebs =
+    Pebs { format: 0xF, events: &[], data: &[], loads: None, stores: None, ..COUGAR_COVE };
+
+/// Sub-leaf 5 of leaf 0x23: every counter, and precise distribution on the first one of both kinds. No register dump of the
+/// processor was at hand: the counters are those that have adaptive records on Lion Cove, and distribution is where Linux has it
+/// from Golden Cove on (`arch/x86/events/intel/core.c`, `glc_get_event_constraints`).
+pub(super) const COUGAR_COVE: Pebs = Pebs {
+    format: 0xF,
+    enable: ARROW_LAKE.enable,
+    data_config: 0,
+    events: &[
+        (0xC0, 0x00),
+        (0xC4, 0x00),
+        (0xC4, 0x01),
+        (0xC4, 0x02),
+        (0xC4, 0x03),
+        (0xC4, 0x04),
+        (0xC4, 0x07),
+        (0xC4, 0x08),
+        (0xC4, 0x10),
+        (0xC4, 0x20),
+        (0xC4, 0x30),
+        (0xC4, 0x40),
+        (0xC4, 0x50),
+        (0xC4, 0x80),
+        (0xC4, 0xC0),
+        (0xC4, 0xFB),
+        (0xC4, 0x100),
+        (0xC5, 0x00),
+        (0xC5, 0x01),
+        (0xC5, 0x02),
+        (0xC5, 0x03),
+        (0xC5, 0x04),
+        (0xC5, 0x07),
+        (0xC5, 0x08),
+        (0xC5, 0x10),
+        (0xC5, 0x40),
+        (0xC5, 0x50),
+        (0xC5, 0xFB),
+        (0xD0, 0x09),
+        (0xD0, 0x0A),
+        (0xD0, 0x11),
+        (0xD0, 0x12),
+        (0xD0, 0x21),
+        (0xD0, 0x41),
+        (0xD0, 0x42),
+        (0xD0, 0x81),
+        (0xD0, 0x82),
+        (0xD0, 0x87),
+        (0xD1, 0x01),
+        (0xD1, 0x02),
+        (0xD1, 0x04),
+        (0xD1, 0x08),
+        (0xD1, 0x10),
+        (0xD1, 0x20),
+        (0xD1, 0x40),
+        (0xD1, 0x100),
+        (0xD1, 0x101),
+        (0xE4, 0x01),
+        (0xCD, 0x01),
+        (0xCD, 0x02),
+    ],
+    architectural: Some(ArchPebs {
+        groups: (arch::OFFERED >> 32) as u32,
+        distribution: 1 | 1 << 32,
+    }),
+    ..ARROW_LAKE
 };
 
 /// Format 4, all 6 counters and 3 fixed ones.

@@ -85,8 +85,8 @@ pub struct Intel {
     pub fixed_width: u8,
     /// Leaf 0xA: EAX, EBX, ECX, EDX.
     pub leaf_a: [u32; 4],
-    /// Leaf 0x23, sub-leaves 0 to 3.
-    pub leaf_23: Option<[[u32; 4]; 4]>,
+    /// Leaf 0x23, sub-leaves 0 to 5.
+    pub leaf_23: Option<&'static [[u32; 4]; 6]>,
     /// `IA32_PERF_CAPABILITIES`; 0 if there is no such register.
     pub capabilities: u64,
     /// FIXED_CTR_CTRL has AnyThread bits.
@@ -111,9 +111,9 @@ pub struct CoreKind {
 /// Facts of precise event-based sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Pebs {
-    /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 6.
+    /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 6, or 15 for architectural ones.
     pub format: u8,
-    /// Bits of PEBS_ENABLE that can be written.
+    /// Bits of PEBS_ENABLE that can be written; the counters that can have architectural records.
     pub enable: u64,
     /// Bits of MSR_PEBS_DATA_CFG that can be written; 0 if there is no such register.
     pub data_config: u64,
@@ -134,6 +134,17 @@ pub struct Pebs {
     pub auxiliary: Option<(u16, u16)>,
     /// A record's latency is of the data alone, in bits 47:32, and of the instruction, in bits 15:0.
     pub splits_latency: bool,
+    /// Architectural PEBS, which takes the place of the debug store.
+    pub architectural: Option<ArchPebs>,
+}
+
+/// Facts of architectural PEBS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArchPebs {
+    /// The groups that records may have, as they stand in bits 63:32 of a counter's CFG_C: leaf 0x23, sub-leaf 4, EBX.
+    pub groups: u32,
+    /// The counters with precise distribution, by their bits of the global registers: sub-leaf 5, EBX and EDX.
+    pub distribution: u64,
 }
 
 /// Encodings of a record's data source.
@@ -150,14 +161,35 @@ pub enum Sources {
 }
 
 impl Pebs {
-    /// Records consist of groups, every event on every counter can have one: formats 4 to 6.
+    /// Records consist of groups that MSR_PEBS_DATA_CFG chooses: formats 4 to 6.
     #[must_use]
     pub const fn is_adaptive(&self) -> bool {
+        self.format >= 4 && self.architectural.is_none()
+    }
+
+    /// Every event on every counter can have records.
+    #[must_use]
+    pub const fn takes_every_event(&self) -> bool {
         self.format >= 4
+    }
+
+    /// Records go where the debug store says.
+    #[must_use]
+    pub const fn has_store(&self) -> bool {
+        self.architectural.is_none()
     }
 }
 
 impl Intel {
+    /// Architectural PEBS, where it is offered.
+    #[must_use]
+    pub const fn arch_pebs(&self) -> Option<&ArchPebs> {
+        match &self.pebs {
+            Some(pebs) => pebs.architectural.as_ref(),
+            None => None,
+        }
+    }
+
     /// The available architectural events, as a bitmap (leaf 0xA EBX has them inverted).
     #[must_use]
     pub const fn architectural_events(&self) -> u32 {

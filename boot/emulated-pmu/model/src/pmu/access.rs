@@ -86,6 +86,7 @@ impl Pmu {
     fn is_taken_away(&self, register: Register) -> bool {
         match register {
             Register::PebsEnable => self.is(Mutation::PebsEnableAbsent),
+            Register::PebsBase => self.is(Mutation::ApebsBaseAbsent),
             Register::DebugControl => self.is(Mutation::DebugControlAbsent),
             Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
             Register::Ibs(_) => self.is(Mutation::IbsRegistersAbsent),

@@ -39,8 +39,8 @@ impl Words<'_> {
 impl Pmu {
     /// Whether records hold the vector registers.
     #[must_use]
-    pub const fn records_vectors(&self) -> bool {
-        self.pebs_data_config & VECTORS != 0
+    pub fn records_vectors(&self) -> bool {
+        self.pebs_data_config & VECTORS != 0 || self.asks_for_vectors()
     }
 
     /// The bit of the counter that asks for more than the basic group: 34 of its event select, 32 + 4n of

@@ -3,9 +3,11 @@
 mod access;
 mod adaptive;
 mod advance;
+mod arch_pebs;
 mod branches;
 mod counter;
 pub(crate) mod energy;
+mod fragments;
 mod freeze;
 mod gate;
 mod horizon;
@@ -35,6 +37,7 @@ use crate::mutation::{Mutation, Planted};
 use crate::recording::Recording;
 use crate::timing::Timing;
 use crate::world::World;
+use arch_pebs::ArchPebs;
 use counter::Counter;
 use ibs::Ibs;
 
@@ -68,6 +71,7 @@ pub struct Pmu {
     ds_area: u64,
     pebs_enable: u64,
     pebs_data_config: u64,
+    arch_pebs: ArchPebs,
     ibs: Ibs,
     /// Counters whose next event makes a PEBS record.
     armed: u64,
@@ -124,6 +128,7 @@ impl Pmu {
             ds_area: 0,
             pebs_enable: 0,
             pebs_data_config: 0,
+            arch_pebs: ArchPebs::RESET,
             ibs: Ibs::RESET,
             armed: 0,
             records: 0,
@@ -162,6 +167,7 @@ impl Pmu {
         self.lbr = Lbr::reset(spec);
         (self.ds_area, self.pebs_enable, self.armed) = (0, 0, 0);
         self.pebs_data_config = 0;
+        self.arch_pebs = ArchPebs::RESET;
         self.ibs = Ibs::RESET;
         (self.storms, self.freezes_in) = (false, 0);
     }

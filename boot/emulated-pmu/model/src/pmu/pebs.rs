@@ -16,15 +16,19 @@ const RESETS: u64 = 0x40;
 const BUFFER_OVERFLOW: u64 = 1 << 62;
 /// Unit mask bits 1:0 of the events of memory instructions that count stores alone; those of loads have bit 0.
 const STORES: u16 = 2;
+/// Words of XMM0 to XMM15.
+pub(super) const STATE: usize = 32;
 /// Most words of a record: an adaptive one with all groups, 32 branches and every counter.
 pub(super) const MAX_WORDS: usize = 4 + 4 + 18 + 32 + 3 * 32 + 2 + 16 + 8 + 2;
 
-/// Memory of the guest, by linear address.
+/// Memory of the guest.
 pub trait GuestMemory {
-    /// Eight bytes; `None` if they are not mapped.
+    /// Eight bytes by their linear address; `None` if they are not mapped.
     fn read(&mut self, linear: u64) -> Option<u64>;
     /// Writes eight bytes; `None` if they are not mapped.
     fn write(&mut self, linear: u64, value: u64) -> Option<()>;
+    /// Writes eight bytes by their physical address, as architectural PEBS does; `None` if there is no memory.
+    fn write_physical(&mut self, physical: u64, value: u64) -> Option<()>;
 }
 
 /// The instruction that a record is of, and the state behind it.
@@ -34,6 +38,8 @@ pub struct Retirement {
     pub ip: u64,
     /// The address of the instruction that comes behind it.
     pub next: u64,
+    /// It was not executed in 64-bit mode.
+    pub outside_64_bit_mode: bool,
     /// RFLAGS.
     pub flags: u64,
     /// The general registers, in the order of their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
@@ -45,7 +51,7 @@ pub struct Retirement {
     /// The TSC.
     pub tsc: u64,
     /// XMM0 to XMM15, two words each, the lower one first. Of use where [`Pmu::records_vectors`].
-    pub vectors: [u64; 32],
+    pub vectors: [u64; STATE],
     /// What AMD's samples tell of it. Of use where there is instruction-based sampling.
     pub sampled: Sampled,
 }
@@ -97,7 +103,7 @@ impl Pmu {
         if matches!(which, Which::IbsFetch | Which::IbsOp) {
             return true;
         }
-        let all = self.pebs().is_some_and(Pebs::is_adaptive);
+        let all = self.pebs().is_some_and(Pebs::takes_every_event);
         self.is_precise(which) || all && self.is_on(which)
     }
 
@@ -139,6 +145,11 @@ impl Pmu {
         self.armed &= !due;
         outcome.ibs = self.take_samples(due, retired);
         let Some(pebs) = self.pebs() else { return outcome };
+        if !pebs.has_store() {
+            // Of a sample alone nothing is due here.
+            self.write_architectural(pebs, due, retired, memory, &mut outcome);
+            return outcome;
+        }
         let area = self.ds_area;
         let [Some(_), Some(index), Some(maximum), Some(threshold)] =
             BUFFER.map(|offset| memory.read(area.wrapping_add(offset)))
@@ -180,7 +191,7 @@ impl Pmu {
     }
 
     /// Every second time, for the planted fault that loses records.
-    fn is_odd_record(&mut self) -> bool {
+    pub(super) fn is_odd_record(&mut self) -> bool {
         self.records = self.records.wrapping_add(1);
         self.records % 2 == 1
     }

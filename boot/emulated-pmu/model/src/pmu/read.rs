@@ -1,6 +1,7 @@
 //! RDMSR, register by register.
 
 use super::Pmu;
+use super::gate::Which;
 use crate::mutation::Mutation;
 use crate::registers::Register;
 
@@ -47,6 +48,10 @@ impl Pmu {
             Register::DsArea => self.ds_area,
             Register::PebsEnable => self.pebs_enable,
             Register::PebsDataConfig => self.pebs_data_config,
+            Register::PebsBase => self.arch_pebs.base,
+            Register::PebsIndex => self.arch_pebs.index,
+            Register::Config(n) => self.arch_pebs.config(Which::General(n)),
+            Register::FixedConfig(n) => self.arch_pebs.config(Which::Fixed(n)),
             Register::HardwareConfiguration => self.hwcr,
             Register::InstructionsRetired => self.instructions_retired,
             Register::Ibs(n) => self.read_ibs(n),

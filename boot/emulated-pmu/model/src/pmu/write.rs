@@ -1,5 +1,7 @@
 //! WRMSR, register by register. Intel faults on a reserved bit, AMD drops it.
 
+use super::arch_pebs::THRESHOLD_REACHED;
+use super::gate::Which;
 use super::read::{PERFMON_AVAILABLE, TRACES_UNAVAILABLE};
 use super::{Pmu, freeze};
 use crate::error::Fault;
@@ -133,6 +135,10 @@ impl Pmu {
                 let value = if unchecked { value & valid } else { value };
                 self.pebs_data_config = checked(msr, value, valid)?;
             }
+            Register::PebsBase => self.write_pebs_base(msr, value)?,
+            Register::PebsIndex => self.write_pebs_index(msr, value)?,
+            Register::Config(n) => self.write_config(Which::General(n), msr, value)?,
+            Register::FixedConfig(n) => self.write_config(Which::Fixed(n), msr, value)?,
             Register::Ibs(n) => self.write_ibs(n, msr, value)?,
             Register::Energy(_) if self.is(Mutation::EnergyWriteAccepted) => {}
             Register::Energy(_) => return Err(Fault::ReadOnly { msr, value }),
@@ -224,7 +230,8 @@ impl Pmu {
                 let v4 = if intel.version >= 4 { STATUS_V4 } else { 0 };
                 let v3 = if intel.version >= 3 { STATUS_V3 } else { 0 };
                 let changed = if clearing { STATUS_CHANGED } else { 0 };
-                counters | v4 | v3 | STATUS_V2 | changed
+                let reached = if intel.arch_pebs().is_some() { THRESHOLD_REACHED } else { 0 };
+                counters | v4 | v3 | STATUS_V2 | reached | changed
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What of a recorded processor is not known from its recording.
 
 use super::Recording;
-use super::shape::leaf_23;
+use super::shape::{leaf_23, main_23};
 use crate::model::LbrKind;
 use core::fmt::Arguments;
 
@@ -47,8 +47,18 @@ impl Recording {
             if intel.pebs.is_none() && leaves.answer(1, 0)[3] & DS != 0 {
                 each(format_args!("PEBS: not offered"));
             }
-            if leaf_23(&leaves)[0] & !0b1011 != 0 {
-                each(format_args!("sub-leaves of leaf 0x23 beyond 1 and 3: not shown"));
+            if let Some(facts) = intel.arch_pebs() {
+                let hidden = leaves.answer(0x23, 4)[1] & !facts.groups;
+                if hidden != 0 {
+                    each(format_args!("groups of architectural PEBS: {hidden:#x} not offered"));
+                }
+                if !self.own {
+                    each(format_args!("precise events: fixed counter 0 alone"));
+                }
+            }
+            let shown = if intel.arch_pebs().is_some() { "1, 3, 4 and 5" } else { "1 and 3" };
+            if leaf_23(&leaves)[0] & !main_23(intel) != 0 {
+                each(format_args!("sub-leaves of leaf 0x23 beyond {shown}: not shown"));
             }
         }
         match spec.lbr {

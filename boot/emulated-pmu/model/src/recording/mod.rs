@@ -7,6 +7,7 @@ mod shape;
 pub mod slot;
 mod unfit;
 
+pub(crate) use shape::main_23;
 pub use unfit::Unfit;
 
 use crate::model::{Model, Spec};

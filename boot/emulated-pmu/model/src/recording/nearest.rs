@@ -45,7 +45,11 @@ pub(super) fn of(leaves: &Leaves) -> Result<Nearest, Unfit> {
         Some(model) => Nearest { model, own: true },
         None => {
             let records = leaves.of(7, 0)[3] & ARCH_LBR != 0;
-            Nearest { model: by_version(version, model, records), own: false }
+            let model = match super::shape::announces_records(leaves) {
+                true => Model::CougarCove,
+                false => by_version(version, model, records),
+            };
+            Nearest { model, own: false }
         }
     })
 }
@@ -63,6 +67,8 @@ fn own(model: u32) -> Option<Model> {
         // Alder Lake and Raptor Lake.
         0x97 | 0x9A | 0xB7 | 0xBA | 0xBF => Model::GoldenCove,
         0xBD | 0xC5 | 0xC6 => Model::ArrowLake,
+        // Panther Lake, and those that have its table.
+        0xCC | 0xD5 | 0xE5 => Model::CougarCove,
         _ => return None,
     })
 }

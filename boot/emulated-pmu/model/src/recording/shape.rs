@@ -8,8 +8,9 @@ use crate::cpuid::HYBRID;
 use crate::events;
 use crate::model::energy::{self, Energy};
 use crate::model::{
-    ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind,
-    SANDY_BRIDGE, Spec, SvmFeatures, Vendor, debugctl_of, ibs, pebs_capabilities, selector_of,
+    ADAPTIVE_SELECT, Amd, ArchLbr, ArchPebs, CoreKind, Identity, Intel, LbrKind, Model, Pebs,
+    PmuKind, SANDY_BRIDGE, Spec, SvmFeatures, Vendor, arch, debugctl_of, ibs, pebs,
+    pebs_capabilities, selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -120,17 +121,29 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
     let [_, _, leaf_1_ecx, leaf_1_edx] = leaves.answer(1, 0);
     let stores = leaf_1_ecx & DTES64 != 0 && leaf_1_edx & DS != 0;
     let sandy = stores && is_sandy_bridge(leaves);
-    let pebs = of_model.and_then(|intel| intel.pebs).filter(|_| nearest.own && stores);
-    let pebs = if sandy { Some(SANDY_BRIDGE) } else { pebs };
-    let pebs = pebs.map(|pebs| within(pebs, counters, fixed));
+    let of_model_pebs = of_model.and_then(|intel| intel.pebs).filter(|_| nearest.own);
+    let pebs = match architectural(leaves, counters, fixed) {
+        Some((facts, enable)) => Some(Pebs {
+            enable,
+            architectural: Some(facts),
+            ..of_model_pebs.unwrap_or(pebs::ARCHITECTURAL_ALONE)
+        }),
+        None if sandy => Some(within(SANDY_BRIDGE, counters, fixed)),
+        None => of_model_pebs
+            .filter(|pebs| stores && pebs.has_store())
+            .map(|pebs| within(pebs, counters, fixed)),
+    };
     let metrics = of_model.map_or(0, |intel| intel.metrics);
     let metrics = if nearest.own && fixed & SLOTS != 0 { metrics } else { 0 };
     let mut capabilities = of_model.map_or(0, |intel| intel.capabilities);
-    if pebs.is_none() {
+    if pebs.is_none_or(|pebs| !pebs.has_store()) {
         capabilities &= !PEBS_BITS;
     }
     if sandy {
         capabilities = capabilities & !PEBS_BITS | pebs_capabilities(1);
+    }
+    if pebs.is_some_and(|pebs| !pebs.has_store()) {
+        capabilities |= pebs::ARCHITECTURAL;
     }
     if metrics == 0 {
         capabilities &= !METRICS_BIT;
@@ -154,6 +167,25 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
         core,
     };
     Ok((facts, main[1] & 1 != 0, main[1] & 2 != 0))
+}
+
+/// Whether architectural PEBS is announced: by both of its sub-leaves.
+pub(super) fn announces_records(leaves: &Leaves) -> bool {
+    const BOTH: u32 = 0b11 << 4;
+    leaf_23(leaves)[0] & BOTH == BOTH
+}
+
+/// Architectural PEBS as sub-leaves 4 and 5 of leaf 0x23 have it, and the counters that write records. Groups that the model does not do are not offered.
+fn architectural(leaves: &Leaves, counters: u32, fixed: u32) -> Option<(ArchPebs, u64)> {
+    if !announces_records(leaves) {
+        return None;
+    }
+    let there = u64::from(counters) | u64::from(fixed) << 32;
+    let [general, precise, of_fixed, precise_fixed] = leaves.answer(0x23, 5);
+    let groups = leaves.answer(0x23, 4)[1] & (arch::OFFERED >> 32) as u32;
+    let distribution = (u64::from(precise) | u64::from(precise_fixed) << 32) & there;
+    let enable = (u64::from(general) | u64::from(of_fixed) << 32) & there;
+    Some((ArchPebs { groups, distribution }, enable))
 }
 
 /// What leaves 0x1A and 7 tell of its kind.
@@ -206,6 +238,11 @@ fn fits(counters: u32, fixed: u32, width: u8, fixed_width: u8) -> Result<(), Unf
 pub(crate) fn leaf_23(leaves: &Leaves) -> [u32; 4] {
     let said = leaves.of(7, 0)[0] >= 1 && leaves.answer(7, 1)[0] & 1 << 8 != 0;
     if said { leaves.of(0x23, 0) } else { [0; 4] }
+}
+
+/// The sub-leaves that are shown, as bits of sub-leaf 0 EAX.
+pub(crate) const fn main_23(intel: &Intel) -> u32 {
+    if intel.arch_pebs().is_some() { 0b11_1011 } else { 0b1011 }
 }
 
 /// The records that leaf 0x1C describes; without the leaf nobody knows how many there are.

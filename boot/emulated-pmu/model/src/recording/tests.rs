@@ -184,3 +184,81 @@ fn s1_op_data_4_is_there_where_the_leaf_says_so() {
     assert_eq!(with.read_msr(OP_DATA_4).unwrap(), 1, "it holds what is written until a sample");
     assert!(zen_5(0xBFF).read_msr(OP_DATA_4).is_err());
 }
+
+/// A processor of that signature whose leaf 0x23 announces architectural PEBS: all groups but the upper halves of vectors, on
+/// general-purpose counters 0, 1 and 12, and on fixed counters 0 and 2; precise distribution on 1 and on fixed counter 0.
+fn with_records(signature: u32, main: u32) -> Vec<Answer> {
+    let mut answers = intel(signature, [0x0730_0806, 0, 0, 0x603], 1 << 29);
+    answers[0] = answer(0, [0x23, INTEL[0], INTEL[2], INTEL[1]]);
+    answers.push(answer(7, [1, 0, 0, 1 << 19]));
+    answers.push(Answer { leaf: 7, subleaf: 1, registers: [1 << 8, 0, 0, 0] });
+    answers.push(answer(0x1C, [0x4000_000B, 7, 7, 0]));
+    let leaf_23 = [
+        [main, 3, 0, 0],
+        [0xFF, 0x7, 0, 0],
+        [1, 1, 1, 1],
+        [0x7F, 0, 0, 0],
+        [0, 0x6006_0378, 0, 0],
+        [0x1003, 2, 0b101, 1],
+    ];
+    for (subleaf, registers) in (0..).zip(leaf_23) {
+        answers.push(Answer { leaf: 0x23, subleaf, registers });
+    }
+    for one in answers.iter_mut().filter(|one| one.leaf == 1) {
+        one.registers[2] = 1 << 15;
+    }
+    answers
+}
+
+#[test]
+fn s1_a_recorded_processor_has_architectural_pebs_as_its_leaves_announce_it() {
+    // Panther Lake, and one that nobody knows.
+    for (signature, own) in [(0xC_06C2, true), (0xD_06F0, false)] {
+        let recording = of(with_records(signature, 0b11_1111)).unwrap();
+        assert_eq!((recording.nearest(), recording.is_of_nearest()), (Model::CougarCove, own));
+        let mut said = Vec::new();
+        recording.inferred(|line| said.push(line.to_string()));
+        let said = said.join("\n");
+        assert!(said.contains("groups of architectural PEBS: 0x40000 not offered"), "{said}");
+        assert!(said.contains("sub-leaves of leaf 0x23 beyond 1, 3, 4 and 5: not shown"), "{said}");
+        let recording: &'static Recording = std::boxed::Box::leak(std::boxed::Box::new(recording));
+        let mut pmu = Pmu::recorded(recording, Host::EXAMPLE, Timing::DEFAULT);
+        let zero = crate::CpuidResult::default();
+        let sub = |pmu: &Pmu, subleaf| {
+            let leaf = pmu.cpuid(0x23, subleaf, zero);
+            [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx]
+        };
+        assert_eq!(sub(&pmu, 0), [0b11_1011, 3, 0, 0]);
+        assert_eq!(sub(&pmu, 2), [0; 4]);
+        assert_eq!(sub(&pmu, 4), [0, 0x6002_0378, 0, 0]);
+        // Of the counters that there are.
+        assert_eq!(sub(&pmu, 5), [0b11, 2, 0b101, 1]);
+        let debug_store = pmu.cpuid(1, 0, zero);
+        assert_eq!((debug_store.ecx & 1 << 2, debug_store.edx & 1 << 21), (0, 0));
+        assert_eq!(pmu.read_msr(0x345).unwrap() >> 6 & 0x13F, 0xF << 2, "format 15 alone");
+        assert!(pmu.read_msr(0x600).is_err() && pmu.read_msr(0x3F1).is_err());
+        // A counter that cannot have records has the rest of its configuration.
+        let can = [(0x1903, true), (0x1907, true), (0x190B, false), (0x191F, false)];
+        let fixed = [(0x1983, true), (0x1987, false), (0x198B, true)];
+        for (msr, enable) in can.into_iter().chain(fixed) {
+            assert_eq!(pmu.write_msr(msr, 1 << 63).is_ok(), enable, "{msr:#x}");
+            assert!(pmu.write_msr(msr, 0x6002_0378_FFFF_FFFF).is_ok(), "{msr:#x}");
+            assert!(pmu.write_msr(msr, 1 << 50).is_err(), "{msr:#x}");
+        }
+        assert!(pmu.read_msr(0x1923).is_err() && pmu.write_msr(0x186, 1 << 34).is_err());
+        assert_eq!(pmu.write_msr(0x3F5, 1 << 32).map(|_| ()), Ok(()));
+    }
+}
+
+#[test]
+fn one_sub_leaf_of_architectural_pebs_alone_announces_nothing() {
+    for main in [0b00_1011, 0b01_1011, 0b10_1011] {
+        let recording = of(with_records(0xC_06C2, main)).unwrap();
+        let recording: &'static Recording = std::boxed::Box::leak(std::boxed::Box::new(recording));
+        let mut pmu = Pmu::recorded(recording, Host::EXAMPLE, Timing::DEFAULT);
+        assert_eq!(pmu.cpuid(0x23, 0, crate::CpuidResult::default()).eax, 0b1011);
+        assert!(pmu.read_msr(0x3F4).is_err() && pmu.read_msr(0x1903).is_err(), "{main:#b}");
+        assert_eq!(pmu.read_msr(0x345).unwrap() & 0xF00, 0);
+        assert_ne!(pmu.read_msr(0x1A0).unwrap() & 1 << 12, 0, "PEBS is unavailable");
+    }
+}

@@ -41,6 +41,10 @@ impl GuestMemory for Nothing {
     fn write(&mut self, _: u64, _: u64) -> Option<()> {
         None
     }
+
+    fn write_physical(&mut self, _: u64, _: u64) -> Option<()> {
+        None
+    }
 }
 
 /// An instruction at `ip`, a byte long, that retires with this delta.

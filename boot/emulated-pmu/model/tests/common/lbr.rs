@@ -34,7 +34,11 @@ pub fn stack(model: Model) -> Stack {
         Model::Core2 => legacy(4, 0x40, 0x60),
         Model::Nehalem | Model::Haswell => legacy(16, 0x680, 0x6C0),
         Model::Skylake | Model::IceLake => legacy(32, 0x680, 0x6C0),
-        Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => Stack {
+        Model::SapphireRapids
+        | Model::ArrowLake
+        | Model::GoldenCove
+        | Model::Gracemont
+        | Model::CougarCove => Stack {
             entries: 32,
             from: 0x1500,
             to: 0x1600,

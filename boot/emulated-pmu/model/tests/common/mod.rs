@@ -1,6 +1,7 @@
 //! What several tests use.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod arch_pebs;
 pub mod ibs;
 pub mod lbr;
 pub mod pebs;
@@ -98,7 +99,7 @@ pub fn counters(model: Model) -> u32 {
         Model::Nehalem | Model::Haswell | Model::K10 => 4,
         Model::Zen2 | Model::Zen4 | Model::Gracemont => 6,
         Model::Skylake | Model::IceLake | Model::SapphireRapids | Model::GoldenCove => 8,
-        Model::ArrowLake => 10,
+        Model::ArrowLake | Model::CougarCove => 10,
     }
 }
 
@@ -106,7 +107,11 @@ pub fn fixed_counters(model: Model) -> u32 {
     match model {
         Model::None | Model::K10 | Model::Zen2 | Model::Zen4 => 0,
         Model::Core2 | Model::Nehalem | Model::Haswell | Model::Skylake | Model::Gracemont => 3,
-        Model::IceLake | Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove => 4,
+        Model::IceLake
+        | Model::SapphireRapids
+        | Model::ArrowLake
+        | Model::GoldenCove
+        | Model::CougarCove => 4,
     }
 }
 

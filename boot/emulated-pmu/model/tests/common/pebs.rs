@@ -64,10 +64,19 @@ impl GuestMemory for Area {
         *self.word(linear)? = value;
         Some(())
     }
+
+    fn write_physical(&mut self, _: u64, _: u64) -> Option<()> {
+        panic!("a debug store has linear addresses");
+    }
 }
 
 /// The instruction with this number retires: a byte long, RAX its number, R8 to R15 their own.
-pub fn instruction(pmu: &mut Pmu, area: &mut Area, number: u64, delta: Delta) -> Outcome {
+pub fn instruction(
+    pmu: &mut Pmu,
+    area: &mut dyn GuestMemory,
+    number: u64,
+    delta: Delta,
+) -> Outcome {
     let outcome = pmu.advance(&delta);
     if outcome.due == 0 {
         return outcome;

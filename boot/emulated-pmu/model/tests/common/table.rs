@@ -222,6 +222,31 @@ pub fn table(model: Model) -> Table {
                 table.faulting(0x1980 + 4 * n, 0, (1 << 48) - 1);
             }
         }
+        Model::CougarCove => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
+            table.intel(10, 0xFF10_FFD7_FFFF, 4, 48);
+            table.full_width(10);
+            table.faulting(0x38D, 0, 0xBBBB);
+            table.faulting(0x38F, 0x3FF, 0x1_000F_0000_03FF);
+            table.special.extend([0x391, 0x392, 0x1D9]);
+            table.faulting(0x329, 0, u64::MAX);
+            table.faulting(0x1A6, 0, 0xFFF_FFFF_FFFF);
+            table.faulting(0x1A7, 0, 0xFFF_FFFF_FFFF);
+            table.faulting(0x3F4, 0, 0x000F_FFFF_FFFF_F00F);
+            table.faulting(0x3F5, 0, 0x07FF_FFF1_87FF_FFF0);
+            table.faulting(0x3F6, 0, 0xFFFF);
+            table.faulting(0x3F7, 0, 0x7F_FF1F);
+            table.arch_lbr();
+            for n in 0..10 {
+                table.faulting(0x1900 + 4 * n, 0, (1 << 48) - 1);
+                table.faulting(0x1901 + 4 * n, 0, 0xFF10_FFD7_FFFF);
+                table.faulting(0x1903 + 4 * n, 0, 0xE002_0378_FFFF_FFFF);
+            }
+            for n in 0..4 {
+                table.faulting(0x1980 + 4 * n, 0, (1 << 48) - 1);
+                table.faulting(0x1983 + 4 * n, 0, 0xE002_0378_FFFF_FFFF);
+            }
+        }
         Model::Gracemont => {
             table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
             table.intel(6, 0x4_FFD7_FFFF, 3, 48);

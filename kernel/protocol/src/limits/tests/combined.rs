@@ -46,6 +46,10 @@ fn m9_m11_a_histogram_takes_no_option_of_single_samples_and_a_timer_no_nmi() {
     assert_eq!(check(|s| s.delivery = Delivery::Nmi), Err(LimitError::TimerWithNmi));
     assert_eq!(check(|s| s.registers = 1), Err(LimitError::NeedsSamples));
     assert_eq!(check(|s| s.on_full = OnFull::Stop), Err(LimitError::NeedsSamples));
+    assert_eq!(check(|s| s.vectors = true), Err(LimitError::NeedsSamples));
+    assert_eq!(check(|s| s.counters = vec!["cycles".into()]), Err(LimitError::NeedsSamples));
+    let besides = |s: &mut Sampling| (s.keep, s.vectors) = (Keep::Samples, true);
+    assert_eq!(check(besides), Ok(()));
     let kept = |s: &mut Sampling| {
         (s.keep, s.registers, s.on_full) = (Keep::Samples, 1, OnFull::Stop);
     };

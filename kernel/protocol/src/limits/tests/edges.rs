@@ -29,6 +29,8 @@ pub(super) fn sampling() -> Sampling<'static> {
         branches: false,
         randomise: false,
         call_graph: None,
+        vectors: false,
+        counters: alloc::vec![],
         limit_per_ms: 0,
         limit_us: 1,
     }

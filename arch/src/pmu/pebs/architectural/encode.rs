@@ -1,0 +1,58 @@
+//! Records as a processor writes them, for tests and the fuzz target.
+
+use super::{Architectural, LATENCY_VALID, STATE_WORDS};
+use crate::pmu::pebs::{Access, Contents, General, Snapshot};
+
+impl Architectural<'_> {
+    /// The record in one piece, with a header of its groups.
+    #[must_use]
+    pub fn encode(&self) -> alloc::vec::Vec<u64> {
+        let common = &self.common;
+        let mut contents = Contents::BASIC;
+        let mut words = alloc::vec![0, 0, common.ip, common.counters, common.tsc];
+        words.extend([LATENCY_VALID | u64::from(common.retire_latency), 0, 0]);
+        if let Some(Access { address, source, latency, transaction }) = common.access {
+            contents |= Contents::MEMORY;
+            words.extend([address, 0, 0, 0, 0, source, latency, transaction]);
+        }
+        if let Some(General { flags, next, registers }) = common.general {
+            contents |= Contents::GENERAL;
+            words.extend([flags, next]);
+            words.extend(registers);
+            words.extend([self.shadow_stack.unwrap_or(0), 0]);
+        }
+        let vectors: [(Contents, Option<&[u64]>); 5] = [
+            (Contents::XMM, common.vectors.map(|all| &all[..])),
+            (Contents::YMM_UPPER, self.ymm_upper.map(|all| &all[..])),
+            (Contents::MASKS, self.masks.map(|all| &all[..])),
+            (Contents::ZMM_UPPER, self.zmm_upper.map(|all| &all[..])),
+            (Contents::ZMM_HIGH, self.zmm_high.map(|all| &all[..])),
+        ];
+        if vectors.iter().any(|(_, all)| all.is_some()) {
+            words.extend([0; STATE_WORDS]);
+        }
+        for (group, all) in vectors {
+            contents.set(group, all.is_some());
+            words.extend(all.into_iter().flatten());
+        }
+        if !common.branches.is_empty() {
+            contents |= Contents::BRANCHES;
+            words.extend([0, 0, common.branches.len() as u64, 0, 0, 0]);
+            words.extend(common.branches.iter().flatten());
+        }
+        if let Some(Snapshot { general, fixed, values, metrics }) = common.snapshot {
+            contents.set(Contents::COUNTERS, general != 0);
+            contents.set(Contents::FIXED, fixed != 0);
+            contents.set(Contents::METRICS, metrics.is_some());
+            let masks = u64::from(fixed) << 32 | u64::from(general);
+            words.extend([masks, if metrics.is_some() { 3 } else { 0 }]);
+            words.extend(values);
+            words.extend(metrics.into_iter().flatten());
+        }
+        if words.len() % 2 != 0 {
+            words.push(0);
+        }
+        words[0] = contents.bits() | 8 * words.len() as u64;
+        words
+    }
+}

@@ -1,0 +1,104 @@
+//! What records have besides, for each sample of the log: vector registers, and values of counters.
+
+use super::block::{ControlBlock, Sample};
+use crate::pmu::pebs::{Snapshot, Taken};
+
+/// Words of the vector registers: XMM0 to XMM15, two each.
+pub const VECTORS: usize = 32;
+
+/// Where they go: so many words for each sample.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupLog {
+    at: *mut u64,
+    vectors: bool,
+    /// Counters whose values are wanted, as bits of the global status.
+    counters: u64,
+}
+
+impl GroupLog {
+    /// Nothing is kept.
+    pub(super) const NONE: Self = Self { at: core::ptr::null_mut(), vectors: false, counters: 0 };
+
+    /// Words of each sample: first the vector registers, then the counters in the order of their bits.
+    #[must_use]
+    pub const fn words(vectors: bool, counters: u64) -> usize {
+        VECTORS * vectors as usize + counters.count_ones() as usize
+    }
+
+    /// Writes those of a record to `place`, which has as many words. What it lacks is 0.
+    fn write(&self, place: &mut [u64], taken: &Taken<'_>) {
+        place.fill(0);
+        let (vectors, values) = place.split_at_mut(VECTORS * usize::from(self.vectors));
+        if let (true, Some(all)) = (self.vectors, taken.vectors) {
+            vectors.copy_from_slice(all);
+        }
+        let Some(Snapshot { general, fixed, values: all, .. }) = taken.snapshot else { return };
+        let mut there = u64::from(fixed) << 32 | u64::from(general);
+        let mut all = all.iter();
+        while there != 0 {
+            let bit = there & there.wrapping_neg();
+            there ^= bit;
+            let Some(&value) = all.next() else { return };
+            if self.counters & bit != 0 {
+                values[(self.counters & (bit - 1)).count_ones() as usize] = value;
+            }
+        }
+    }
+}
+
+impl ControlBlock {
+    /// Keeps vector registers and values of `counters` (bits of the global status) of each sample in `words`, which has
+    /// [`GroupLog::words`] for each sample of the log and has to outlive the block's use. A shorter one is not used.
+    pub fn groups_to(&mut self, words: &mut [u64], vectors: bool, counters: u64) {
+        let samples = (self.end - self.start) as usize / size_of::<Sample>();
+        if words.len() >= samples * GroupLog::words(vectors, counters) {
+            self.groups = GroupLog { at: words.as_mut_ptr(), vectors, counters };
+        }
+    }
+
+    /// Keeps the groups of a record whose sample went to `cursor`; nothing if it found the log full.
+    #[inline]
+    pub(super) fn keep_groups(&mut self, cursor: u64, taken: &Taken<'_>) {
+        let log = self.groups;
+        if log.at.is_null() || self.cursor == cursor {
+            return;
+        }
+        let count = GroupLog::words(log.vectors, log.counters);
+        let index = (cursor - self.start) as usize / size_of::<Sample>();
+        // SAFETY: `groups_to` made sure that there are words for each sample, and the cursor lay within the log.
+        let place = unsafe { core::slice::from_raw_parts_mut(log.at.add(index * count), count) };
+        log.write(place, taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pmu::pebs::Record;
+
+    #[test]
+    fn s1_a_sample_has_the_registers_and_counters_that_are_wanted_of_its_record() {
+        let all: [u64; 32] = core::array::from_fn(|n| n as u64);
+        let record = Record { ip: 0, counters: 1, registers: None, access: None, tsc: None };
+        let snapshot =
+            Snapshot { general: 0b1011, fixed: 0b10, values: &[10, 11, 13, 31], metrics: None };
+        let taken = Taken {
+            record,
+            counters: 1,
+            branches: &[],
+            vectors: Some(&all),
+            snapshot: Some(snapshot),
+        };
+        let written = |vectors, counters, taken: &Taken<'_>| {
+            let mut words = alloc::vec![99; GroupLog::words(vectors, counters)];
+            GroupLog { at: core::ptr::null_mut(), vectors, counters }.write(&mut words, taken);
+            words
+        };
+        assert_eq!(written(false, 0b1010, &taken), [11, 13]);
+        assert_eq!(written(false, 1 << 33 | 0b101, &taken), [10, 0, 31], "counter 2 is not in it");
+        let both = written(true, 0b1, &taken);
+        assert_eq!((&both[..32], both[32]), (&all[..], 10));
+        let neither = Taken { vectors: None, snapshot: None, ..taken };
+        assert_eq!(written(true, 0b1, &neither), [0; 33]);
+    }
+}
