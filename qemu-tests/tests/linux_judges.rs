@@ -16,7 +16,7 @@ use xtask::machine::Given;
 
 /// Nanoseconds of the guest's clock for an instruction, and cycles, as a power of two.
 pub(crate) const SHIFT: u8 = 2;
-const TIMEOUT: Duration = Duration::from_secs(400);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(400);
 /// Where user memory ends.
 const KERNEL: u64 = 1 << 47;
 

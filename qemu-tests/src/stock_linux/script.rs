@@ -49,13 +49,6 @@ fn branch(word: &str) -> Option<Branch> {
     })
 }
 
-/// Of `-F ip` with call chains: each sample's own address and those that it was called from, a paragraph each.
-#[must_use]
-pub fn chains(output: &str) -> Vec<Vec<u64>> {
-    let chain = |sample: &str| sample.lines().filter_map(|line| hexadecimal(line.trim())).collect();
-    output.split("\n\n").map(chain).filter(|chain: &Vec<u64>| !chain.is_empty()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,11 +66,5 @@ mod tests {
         assert_eq!((*at, all.len()), (0x8000_0043, 2));
         let second = Branch { from: 0, to: 1, mispredicted: true, cycles: 12 };
         assert_eq!((all[0].mispredicted, all[0].cycles, all[1]), (false, 4, second));
-    }
-
-    #[test]
-    fn chains_are_paragraphs() {
-        let output = "\t        80000043\n\t   80000061\n\n\t   80000050\n\n";
-        assert_eq!(chains(output), [vec![0x8000_0043, 0x8000_0061], vec![0x8000_0050]]);
     }
 }
