@@ -294,11 +294,10 @@ fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_sapphire_rapids() {
     check(Model::SapphireRapids, &[a, b, c, LOADS, STORES, BRANCHES, CHAINS]);
 }
 
+/// Debian's kernel 6.1 does not know PEBS records of format 6, and has none there.
 #[test]
-fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_arrow_lake() {
-    const EVENT: &str = "inst_retired.any_p:u";
-    let [a, b, c] = [instructions(EVENT), with_branches(EVENT), with_chains(EVENT)];
-    check(Model::ArrowLake, &[a, b, c, LOADS, STORES, BRANCHES, CHAINS]);
+fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_arrow_lake() {
+    check(Model::ArrowLake, &[BRANCHES, CHAINS]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod adaptive;
 mod capabilities;
 mod counting;
 mod edges;
+mod formats;
 mod interrupt;
 mod owner;
 mod precise;
