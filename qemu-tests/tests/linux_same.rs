@@ -8,7 +8,6 @@ use qemu_tests::stock_linux::script::{self, Branch};
 use qemu_tests::stock_linux::steps::Console;
 use qemu_tests::stock_linux::task::Task;
 use qemu_tests::{Guest, Ran};
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use xtask::cli::{Boot, Icount};
@@ -23,11 +22,6 @@ const INIT: &str =
     "xor r15d, r15d; mov r14d, 0x800ce000; mov edi, 0x800c6000; mov esp, 0x800a4000; xor ecx, ecx";
 /// Of the program. Linux ends it where barecount's task ends.
 const TURNS: u64 = 2_000;
-/// Of the one in which IBS finds enough to tag.
-const LONG_TURNS: u64 = 200_000;
-/// The programs' names.
-const SHORT: &str = "judged";
-const LONG: &str = "judged-long";
 /// Samples whose branch records are compared, one by one.
 const SINGLE: u64 = 8;
 
@@ -42,9 +36,6 @@ enum By {
     Branches,
     /// The calls that led to it.
     Chain,
-    /// Its address and that of its data, which the code itself tells: IBS of Linux 6.1 counts the kernel's operations too, so which
-    /// of the program's are tagged differs.
-    Code,
 }
 
 /// One command of perf, and what barecount is told to do in its place.
@@ -71,8 +62,6 @@ const fn cell(
     let period = match by {
         By::Address => 1009,
         By::Data => 101,
-        // Linux' handler takes some thousand operations.
-        By::Code => 16 * 1251,
         // Call stacks are stepped, so few; among the first samples are some in each of the functions.
         By::Branches | By::Chain => 404,
     };
@@ -100,9 +89,6 @@ const BRANCHES: Cell =
 const CHAINS: Cell =
     cell("chains", "--call-graph lbr -e instructions:u", "instructions:u", false, By::Chain);
 
-const OPERATIONS: Cell =
-    cell("operations", "-d -e ibs_op/cnt_ctl=1/", "ex_ret_ops", true, By::Code);
-
 /// Instructions, by an event that is precise on the model.
 const fn instructions(own: &'static str) -> Cell {
     cell("instructions", "-e instructions:upp", own, true, By::Address)
@@ -124,20 +110,19 @@ impl Cell {
         let Self { name, perf, period, .. } = self;
         let fields = match self.by {
             By::Address => "ip",
-            By::Data | By::Code => "addr,ip",
+            By::Data => "addr,ip",
             // Without its own rendering of a chain: of a sample without a call `perf script` 6.1 reads a record that is not there
             // (lbr_callchain_add_lbr_ip in tools/perf/util/machine.c takes entries[0] whatever their number is).
             By::Branches | By::Chain => "ip,brstack -G",
         };
         // perf ends as the program does, which a signal ends.
-        let program = if self.by == By::Code { LONG } else { SHORT };
-        let record = format!("perf record -q {perf} -c {period} -o {name} {program}");
+        let record = format!("perf record -q {perf} -c {period} -o {name} judged");
         (name, format!("{record}; perf script -F {fields} -i {name}"))
     }
 
     /// Events from one sample to the next.
     fn distance(&self) -> u64 {
-        self.period + u64::from(self.precise && self.by != By::Code)
+        self.period + u64::from(self.precise)
     }
 
     /// The items for barecount. Records of branches are counted over the samples of an item, so that each is of one sample, the n-th.
@@ -153,7 +138,6 @@ impl Cell {
             By::Address | By::Data => {
                 return vec![of(self.distance(), TURNS, "keep = \"samples\"")];
             }
-            By::Code => return vec![of(self.period, LONG_TURNS, "keep = \"samples\"")],
             By::Branches => "branches = true",
             By::Chain => "call-graph = \"lbr\"",
         };
@@ -169,23 +153,16 @@ impl Cell {
         match self.by {
             By::Address | By::Data => {
                 let linux = script::rows(&output, code);
-                let ours = self.own_rows(own[0], ran, code);
+                let ours: Vec<Vec<u64>> = ran
+                    .report
+                    .samples(own[0].item)
+                    .flat_map(|chunk| self.rows(chunk))
+                    .filter(|row| row.last().is_some_and(|at| code.contains(at)))
+                    .collect();
                 assert!(ours.len() > 20, "{what}");
                 assert_eq!(linux, ours, "{what}");
                 let skid = own[0].events[0].skid.as_deref();
                 assert!(skid.is_some_and(|skid| skid.starts_with("0: ")), "{skid:?}");
-            }
-            By::Code => {
-                for (who, rows) in [
-                    ("Linux", script::rows(&output, code)),
-                    ("barecount", self.own_rows(own[0], ran, code)),
-                ] {
-                    let places: BTreeSet<u64> = rows.iter().map(|row| row[1] - BODY).collect();
-                    assert!(rows.len() > 100 && places.len() > 12, "{who}: {places:x?}: {what}");
-                    for row in rows {
-                        assert!(is_of_code(row[0], row[1]), "{who}: {row:x?}: {what}");
-                    }
-                }
             }
             By::Branches => {
                 let linux = script::branches(&output);
@@ -221,39 +198,14 @@ impl Cell {
         }
     }
 
-    /// The samples of an item that are of the program.
-    fn own_rows(&self, own: &SampleResult, ran: &Ran, code: &Range<u64>) -> Vec<Vec<u64>> {
-        let rows = ran.report.samples(own.item).flat_map(|chunk| self.rows(chunk));
-        rows.filter(|row| row.last().is_some_and(|at| code.contains(at))).collect()
-    }
-
     /// The samples as perf's rows are.
     fn rows(&self, chunk: &Samples) -> Vec<Vec<u64>> {
         let data = |n: usize| chunk.data.get(n).map_or(0, |one| one.0);
         let row = |(n, one): (usize, (u64, u64, u32, u32))| match self.by {
-            By::Data | By::Code => vec![data(n), one.0],
+            By::Data => vec![data(n), one.0],
             _ => vec![one.0],
         };
         chunk.iter().enumerate().map(row).collect()
-    }
-}
-
-/// Where the body lies, whose first instruction is at a multiple of 64 bytes behind `INIT`.
-const BODY: u64 = 0x8000_0040;
-
-/// Whether the instruction at this address accesses this data, by [`CODE`]; 0: none. What is at which place is told by the code's bytes.
-fn is_of_code(data: u64, at: u64) -> bool {
-    let one_of_64 = |base: u64| (base..base + 64 * 8).contains(&data) && data.is_multiple_of(8);
-    match at.wrapping_sub(BODY) {
-        // The load and the store of the areas, behind R14 and RDI.
-        0 => one_of_64(0x800c_e000),
-        0x04 => one_of_64(0x800c_6000),
-        // CALL outer and its RET, CALL inner and its RET: one and two words below RSP's start.
-        0x11 | 0x23 => data == 0x800a_3ff8,
-        0x1e | 0x28 => data == 0x800a_3ff0,
-        // DEC of the count of turns.
-        0x29 => data == 0x8008_0020,
-        _ => data == 0,
     }
 }
 
@@ -285,27 +237,23 @@ fn task(turns: u64) -> String {
     )
 }
 
-/// The code as programs for Linux, and where it lies.
-fn programs(folder: &tempfile::TempDir) -> (Vec<(&'static str, PathBuf)>, Range<u64>) {
-    let mut code = 0..0;
-    let mut write = |(name, turns)| {
-        let head = "[[sample]]\nevents = [\"instructions\"]\nperiod = 9\n";
-        let task = Task::of(&format!("{head}{}", self::task(turns)));
-        let file = folder.path().join(name);
-        task.write(&file);
-        // Without INT, which Linux does not let retire.
-        code = task.emitted.init.start..task.emitted.exit;
-        (name, file)
-    };
-    (vec![write((SHORT, TURNS)), write((LONG, LONG_TURNS))], code)
+/// The code as a program for Linux, and where it lies.
+fn program(folder: &tempfile::TempDir) -> (PathBuf, Range<u64>) {
+    let task =
+        Task::of(&format!("[[sample]]\nevents = [\"instructions\"]\nperiod = 9\n{}", task(TURNS)));
+    let file = folder.path().join("judged");
+    task.write(&file);
+    // Without INT, which Linux does not let retire.
+    let code = task.emitted.init.start / 4096 * 4096..task.emitted.exit;
+    (file, code)
 }
 
 /// Boots Linux once and barecount once, and compares each cell.
 fn check(model: Model, cells: &[Cell]) {
     let folder = tempfile::tempdir().unwrap();
-    let (programs, code) = programs(&folder);
+    let (file, code) = program(&folder);
     let steps: Vec<_> = cells.iter().map(Cell::step).collect();
-    let Some(console) = linux_judges::boot_with(model, &steps, &programs) else {
+    let Some(console) = linux_judges::boot_with(model, &steps, &[("judged", file)]) else {
         return;
     };
     let items: Vec<Vec<String>> = cells.iter().map(Cell::items).collect();
@@ -353,11 +301,6 @@ fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_arrow_lake() 
 }
 
 #[test]
-fn s1_s2_linux_and_barecount_sample_the_same_code_on_the_emulated_zen_4() {
-    check(Model::Zen4, &[OPERATIONS, BRANCHES]);
-}
-
-#[test]
-fn s1_linux_and_barecount_sample_operations_of_the_same_code_on_the_emulated_zen_2() {
-    check(Model::Zen2, &[OPERATIONS]);
+fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_zen_4() {
+    check(Model::Zen4, &[BRANCHES]);
 }
