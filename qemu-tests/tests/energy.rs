@@ -133,7 +133,8 @@ fn s4_tasks_that_are_counted_have_joules_of_all_that_ran() {
 #[test]
 fn s4_power_is_a_metric() {
     let folder = tempfile::tempdir().unwrap();
-    let metrics = "metrics = [\"power\", \"energy\", \"energy_per_instruction\"]";
+    let metrics =
+        "metrics = [\"power\", \"energy\", \"energy_per_instruction\", \"Info_System_Power\"]";
     fs::write(folder.path().join("job.toml"), format!("[[snippet]]\n{LONG}{metrics}\n")).unwrap();
     let run = |format: &str| {
         let called =
@@ -150,6 +151,8 @@ fn s4_power_is_a_metric() {
     // 2^-6 J in 2^20 ns; one instruction is a tick.
     let watts = PACKAGE * 1e9;
     assert!((value("power") / watts - 1.0).abs() < 0.1, "{rows:#?}");
+    // Intel's own, whose formula takes ticks of 61 microjoules.
+    assert!((value("Info_System_Power") / value("power") - 1.0).abs() < 1e-9, "{rows:#?}");
     assert!((value("energy") / PACKAGE - 1.0).abs() < 0.1, "{rows:#?}");
     assert!((value("energy_per_instruction") / PACKAGE / 1e9 - 1.0).abs() < 0.1, "{rows:#?}");
     let table = run("table");

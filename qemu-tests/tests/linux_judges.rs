@@ -9,18 +9,28 @@ use qemu_tests::stock_linux::machine::Machine;
 use qemu_tests::stock_linux::perf;
 use qemu_tests::stock_linux::steps::{Console, Step};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 use xtask::cli::Boot;
 use xtask::machine::Given;
 
 /// Nanoseconds of the guest's clock for an instruction, and cycles, as a power of two.
-const SHIFT: u8 = 2;
-const TIMEOUT: Duration = Duration::from_secs(400);
+pub(crate) const SHIFT: u8 = 2;
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(400);
 /// Where user memory ends.
 const KERNEL: u64 = 1 << 47;
 
 /// Boots, and checks that neither the kernel nor the PMU has complained.
 fn boot(model: Model, steps: &[(&str, String)]) -> Option<Console> {
+    boot_with(model, steps, &[])
+}
+
+/// The same with further programs, by their names in `/bin`.
+pub(crate) fn boot_with(
+    model: Model,
+    steps: &[(&str, String)],
+    programs: &[(&str, PathBuf)],
+) -> Option<Console> {
     let options = "quiet".to_string();
     let machine =
         Machine { icount: SHIFT, memory: 1024, options, timeout: TIMEOUT, ..Machine::new(model) };
@@ -30,7 +40,7 @@ fn boot(model: Model, steps: &[(&str, String)]) -> Option<Console> {
     }
     let log = [("log", "dmesg -r".to_string())];
     let steps = steps.iter().chain(&log).map(|(name, command)| Step::new(name, command));
-    let ran = machine.run_steps(&steps.collect::<Vec<_>>())?;
+    let ran = machine.run_with_programs(&steps.collect::<Vec<_>>(), programs)?;
     eprintln!("{model:?}:\n{}", ran.console.0);
     let log = ran.console.output("log");
     assert_eq!(kernel_log::complaints(&log), [""; 0], "{log}");

@@ -41,6 +41,7 @@ mod linux_judges;
 mod linux_kvm;
 mod linux_perf;
 mod linux_processors;
+mod linux_same;
 mod measure;
 mod memory;
 mod metrics;

@@ -81,7 +81,16 @@ impl Machine {
     /// If it does not come to its end.
     #[must_use]
     pub fn run_steps(&self, steps: &[Step]) -> Option<Ran> {
-        self.run_with_modules(steps, |_| Ok(Vec::new()))
+        self.run_with(steps, &[], |_| Ok(Vec::new()))
+    }
+
+    /// The same with further programs, by their names in `/bin`.
+    ///
+    /// # Panics
+    /// As [`Machine::run_steps`].
+    #[must_use]
+    pub fn run_with_programs(&self, steps: &[Step], programs: &[(&str, PathBuf)]) -> Option<Ran> {
+        self.run_with(steps, programs, |_| Ok(Vec::new()))
     }
 
     /// The same with modules, which the steps find in `/modules`.
@@ -94,6 +103,15 @@ impl Machine {
         steps: &[Step],
         modules: impl Fn(&Path) -> Result<Vec<PathBuf>, StockError>,
     ) -> Option<Ran> {
+        self.run_with(steps, &[], modules)
+    }
+
+    fn run_with(
+        &self,
+        steps: &[Step],
+        programs: &[(&str, PathBuf)],
+        modules: impl Fn(&Path) -> Result<Vec<PathBuf>, StockError>,
+    ) -> Option<Ran> {
         let kernel = found("stock kernel", kernel(&folder()))?;
         let modules = found("modules", modules(&kernel))?;
         let tools = found("perf", tools(&folder()))?;
@@ -101,6 +119,8 @@ impl Machine {
         Some(self.run(&kernel, |out| {
             let mut files = tools.files.clone();
             files.push(("bin/known".to_string(), known.clone()));
+            let programs = programs.iter();
+            files.extend(programs.map(|(name, file)| (format!("bin/{name}"), file.clone())));
             for module in &modules {
                 let name = module.file_name().unwrap_or_default().to_string_lossy();
                 files.push((format!("modules/{name}"), module.clone()));

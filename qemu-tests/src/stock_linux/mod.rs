@@ -1,12 +1,14 @@
 //! Linux as the distribution ships it ([`xtask::stock_linux`]): a machine that boots it with the emulated PMU in front
-//! ([`machine`]), also with guests of KVM in it ([`kvm`]), programs of which every instruction is known ([`known`]), and how to read what perf and the kernel say
-//! ([`perf`], [`kernel_log`]).
+//! ([`machine`]), also with guests of KVM in it ([`kvm`]), programs of which every instruction is known ([`known`]), tasks
+//! of a job as programs ([`task`]), and how to read what perf and the kernel say ([`perf`], [`script`], [`kernel_log`]).
 
 pub mod kernel_log;
 pub mod known;
 pub mod kvm;
 pub mod machine;
 pub mod perf;
+pub mod script;
+pub mod task;
 
 pub use xtask::stock_linux::{
     StockError, Tools, emulator, file_system, kernel, modules, partition, steps, tools,

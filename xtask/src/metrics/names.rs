@@ -196,9 +196,7 @@ pub fn not_yet(metric: &Definition) -> Option<String> {
     let of_event = metric.events.values().find_map(|event| {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);
-        let what = if name == "UNC_PKG_ENERGY_STATUS" {
-            "RAPL in the units of Intel's tools; `power` has it in watts"
-        } else if name.starts_with("UNC_") {
+        let what = if name.starts_with("UNC_") {
             "an uncore counter, which is not read yet"
         } else if has("retire_latency") {
             "the latency in samples of an event, which is not taken yet"
@@ -238,8 +236,6 @@ mod tests {
         assert!(none.contains("zen2 has no top-down tree here") && none.contains("ipc"), "{none}");
         let uncore = said("skylakex", "uncore_frequency");
         assert!(uncore.contains("uncore") && uncore.contains("UNC_"), "{uncore}");
-        let energy = said("skylake", "Info_System_Power");
-        assert!(energy.contains("`power` has it in watts"), "{energy}");
     }
 
     #[test]

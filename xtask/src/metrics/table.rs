@@ -1,5 +1,8 @@
 //! The tables of metrics: perfmon's, one for each kind of core, and our own.
 
+mod joules;
+#[cfg(test)]
+mod lacks;
 #[cfg(test)]
 mod tests;
 
@@ -137,7 +140,8 @@ fn sections() -> impl Iterator<Item = (Head, &'static str)> {
 }
 
 fn of_perfmon(lines: &str) -> Vec<Definition> {
-    lines.lines().map(|line| serde_json::from_str(line).expect("a metric")).collect()
+    let metric = |line| serde_json::from_str(line).expect("a metric");
+    lines.lines().map(metric).map(joules::of).collect()
 }
 
 /// Our own for the processors whose events are those of `events`.

@@ -5,6 +5,7 @@ mod architectural;
 mod capabilities;
 mod counting;
 mod edges;
+mod formats;
 mod interrupt;
 mod owner;
 mod precise;

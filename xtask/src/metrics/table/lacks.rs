@@ -1,0 +1,71 @@
+//! How many of the metrics cannot be had, and why: the table in the guide is made here.
+
+use super::{of_perfmon, sections, table};
+use crate::events::{Block, CpuName};
+use crate::metrics::names::not_yet;
+use crate::metrics::request::{Target, ask};
+use std::collections::BTreeMap;
+
+/// Where the counters are that a metric takes beside those of a core, by the beginning of its event's name, in the table's order.
+const KINDS: [(&str, &[&str]); 7] = [
+    ("caching agents", &["UNC_C_", "UNC_CHA_"]),
+    ("memory", &["UNC_M_", "UNC_M2M_", "UNC_M2HBM_", "UNC_MC", "UNC_H_"]),
+    ("links", &["UNC_Q_", "UNC_UPI_"]),
+    ("PCIe", &["UNC_IIO_", "UNC_I_"]),
+    ("power control", &["UNC_P_"]),
+    ("arbiter", &["UNC_ARB_"]),
+    ("clock", &["UNC_CLOCK"]),
+];
+/// And what is no counter.
+const OTHERS: [&str; 2] = ["latency in samples", "other thread"];
+
+/// The first reason for which it cannot be had.
+fn kind(why: &str) -> &'static str {
+    let starts = |(_, names): &&(&str, &[&str])| names.iter().any(|name| why.starts_with(name));
+    let other = || OTHERS.into_iter().find(|other| why.contains(other));
+    let found = KINDS.iter().find(starts).map(|(kind, _)| *kind).or_else(other);
+    found.unwrap_or_else(|| panic!("a reason of its own: {why}"))
+}
+
+/// The table, in Markdown.
+fn counted() -> String {
+    let block = Block::embedded();
+    let tables = block.tables();
+    let kinds: Vec<&str> = KINDS.iter().map(|one| one.0).chain(OTHERS).collect();
+    let line = |name: &str, all: usize, lacking: &BTreeMap<&str, usize>| {
+        let cell = |kind| lacking.get(kind).map_or(String::new(), ToString::to_string);
+        let cells: Vec<String> = kinds.iter().map(cell).collect();
+        let had = all - lacking.values().sum::<usize>();
+        format!("| {name} | {all} | {had} | {} |\n", cells.join(" | "))
+    };
+    let mut text = format!("| table | metrics | can be had | {} |\n", kinds.join(" | "));
+    text += &format!("|{}\n", " --- |".repeat(3 + kinds.len()));
+    let (mut all, mut all_lacking) = (0, BTreeMap::new());
+    for (head, lines) in sections() {
+        let name = &*head.table;
+        let table = table(name);
+        let cpu = CpuName::Name(table.events.clone());
+        let target = Target { cpu, counters: None, model: None };
+        let core = target.cpu.core(&tables).unwrap();
+        let metrics = of_perfmon(lines);
+        let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+        for metric in &metrics {
+            let asked = || ask(&target, &core, &table, metric).err().map(|error| error.to_string());
+            if let Some(why) = not_yet(metric).or_else(asked) {
+                *lacking.entry(kind(&why)).or_default() += 1;
+                *all_lacking.entry(kind(&why)).or_default() += 1;
+            }
+        }
+        all += metrics.len();
+        text += &line(name, metrics.len(), &lacking);
+    }
+    text + &line("all", all, &all_lacking)
+}
+
+/// Those of perfmon, each under the first thing that it lacks.
+#[test]
+fn s3_the_guide_says_how_many_metrics_cannot_be_had_and_why() {
+    let guide = include_str!("../../../../docs/guide/metrics.md");
+    let counted = counted();
+    assert!(guide.contains(&counted), "docs/guide/metrics.md is to have this table:\n{counted}");
+}
