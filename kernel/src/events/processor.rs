@@ -194,6 +194,7 @@ mod tests {
                 Model::IceLake | Model::SapphireRapids | Model::GoldenCove => Some((4, 0xff)),
                 Model::Gracemont => Some((4, 0x3f)),
                 Model::ArrowLake => Some((6, 0x3ff)),
+                Model::CougarCove => Some((15, 0x3ff)),
                 _ => None,
             };
             assert_eq!(pebs, expected, "{model:?}");
@@ -203,7 +204,11 @@ mod tests {
             let least = seen.pebs.map(|pebs| (pebs.distribution_gp, pebs.distribution_fixed));
             match model {
                 Model::IceLake => assert_eq!(least, Some((0, 1))),
-                Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
+                Model::SapphireRapids
+                | Model::ArrowLake
+                | Model::CougarCove
+                | Model::GoldenCove
+                | Model::Gracemont => {
                     assert_eq!(least, Some((1, 1)));
                 }
                 _ => assert_eq!(least.map(|(gp, _)| gp), expected.map(|(_, gp)| gp)),

@@ -137,7 +137,8 @@ fn s1_every_field_of_a_record_of_each_format_is_what_retired() {
         let mut store = store;
         let mut drain = Drain::new(&mut store, counter.bit());
         let mut n = 0;
-        drain.run(|record, counters, _| {
+        drain.run(|taken| {
+            let (record, counters) = (&taken.record, taken.counters);
             n += PERIOD;
             let of = retirement(n);
             let ip = if format.is_exact() { of.ip } else { of.next };

@@ -141,6 +141,9 @@ fn s1_the_latency_filter_of_zen_5_samples_slow_loads_alone() {
         fn write(&mut self, _: u64, _: u64) -> Option<()> {
             None
         }
+        fn write_physical(&mut self, _: u64, _: u64) -> Option<()> {
+            None
+        }
     }
     const OP_CTL: u32 = 0xC001_1033;
     const ON: u64 = 1 << 17 | 1 << 19 | 1;
