@@ -62,6 +62,52 @@ fn each_refusal_has_its_own_error() {
     assert!(Tables::open(&longer).is_ok());
 }
 
+/// Each reference and each order that the records of a block must have, spoilt alone: the error names it.
+#[test]
+fn what_contradicts_itself_under_a_right_checksum_is_named() {
+    let good = small_block();
+    let tables = Tables::open(&good).unwrap();
+    let at = |section: &[u8]| section.as_ptr() as usize - good.as_ptr() as usize;
+    let (encodings, rows, cores) = (at(tables.encodings), at(tables.rows), at(tables.tables));
+    let (generics, processors) = (at(tables.generics), at(tables.processors));
+    let first_name = good.windows(3).position(|three| three == b"A.X").unwrap();
+    let ways = tables.ways.len() as u16 / 8;
+    let two = |value: u16| value.to_le_bytes().to_vec();
+    let cases: [(usize, Vec<u8>, &str); 20] = [
+        (first_name, b"C".to_vec(), "names 1: it is out of order"),
+        (encodings + 7, vec![0], "encodings 0: its ways"),
+        (encodings + 7, vec![0x7f], "encodings 0: its ways"),
+        (encodings + 8, two(ways), "encodings 0: its ways"),
+        (encodings + 24 + 8, two(0xffff), "encodings 1: its ways"),
+        (encodings + 10, two(0xffff), "encodings 0: its errata"),
+        (encodings + 5, vec![0b1100_0000], "encodings 0: its precision"),
+        (cores, two(0xffff), "tables 0: a text"),
+        (cores + 4, two(0xffff), "tables 0: a text"),
+        (cores + 20 + 6, two(2), "tables 1: its vendor"),
+        (cores + 8, vec![0xff; 4], "tables 0: its rows"),
+        (cores + 12, vec![0xff; 4], "tables 0: its rows"),
+        (cores + 18, two(0xffff), "tables 0: its MSRs"),
+        (generics, two(0xfff0), "tables 0: a generic name"),
+        (rows, two(0xffff), "rows 0: its name or encoding"),
+        (rows + 4 + 2, two(0xffff), "rows 1: its name or encoding"),
+        (rows + 4, two(0), "rows 1: it is out of order"),
+        (processors + 12, two(2), "processors 0: its table"),
+        (processors + 14, two(0xffff), "processors 0: its vendor or role"),
+        (processors, vec![2], "processors 0: its vendor or role"),
+    ];
+    for (place, bytes, expected) in cases {
+        let mut block = good.clone();
+        block[place..place + bytes.len()].copy_from_slice(&bytes);
+        seal(&mut block);
+        let error = Tables::open(&block).map(|_| ()).expect_err(expected).to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    let mut sealed = good.clone();
+    seal(&mut sealed);
+    assert!(Tables::open(&sealed).is_ok());
+    assert_eq!(tables.named("one").map(|core| core.event(core.len()).is_none()), Some(true));
+}
+
 #[test]
 fn a_name_is_found_with_few_comparisons() {
     let mut most = 0;

@@ -233,6 +233,35 @@ mod tests {
         assert_eq!(Features::announced(0x3ff).bits(), 0x3ff);
     }
 
+    /// AMD's PPR for family 19h, MSRC001_1035 and MSRC001_1037: each flag is one bit, whatever the others are.
+    #[test]
+    fn s1_each_flag_of_an_operation_is_its_bit_alone() {
+        type Flag<T> = fn(T) -> bool;
+        let of_branches: [(Flag<OpData>, u32); 5] = [
+            (OpData::is_return, 34),
+            (OpData::is_taken, 35),
+            (OpData::is_mispredicted, 36),
+            (OpData::is_branch, 37),
+            (OpData::address_is_invalid, 38),
+        ];
+        let of_data: [(Flag<OpData3>, u32); 4] = [
+            (OpData3::loads, 0),
+            (OpData3::stores, 1),
+            (OpData3::has_address, 17),
+            (OpData3::has_physical, 18),
+        ];
+        for bit in 0..64 {
+            for (flag, own) in of_branches {
+                assert_eq!(flag(OpData(1 << bit)), bit == own, "{bit}");
+                assert_eq!(flag(OpData(!(1 << bit))), bit != own, "{bit}");
+            }
+            for (flag, own) in of_data {
+                assert_eq!(flag(OpData3(1 << bit)), bit == own, "{bit}");
+                assert_eq!(flag(OpData3(!(1 << bit))), bit != own, "{bit}");
+            }
+        }
+    }
+
     #[test]
     fn an_entry_is_taken_where_it_is_said_to_be_valid_and_exists() {
         let entry = |value| LvtOffset(value).entry();
