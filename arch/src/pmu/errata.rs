@@ -92,10 +92,16 @@ static TABLE: &[Erratum] = &[
         &[0x0f..=0x0f],
     ),
     intel(
-        "HSW11, BDM11",
-        "precise periods below 128 do not work",
+        "HSW11",
+        "periods of retired instructions (C0/01) below 128 do not work",
         Effect::Period,
-        &[0x3c..=0x3d, 0x3f..=0x3f, 0x45..=0x47, 0x4f..=0x4f, 0x56..=0x56],
+        &[0x3c..=0x3c, 0x3f..=0x3f, 0x45..=0x46],
+    ),
+    intel(
+        "BDM11, BDM55",
+        "periods of retired instructions (C0/01) below 128, or not a multiple of 64, do not work",
+        Effect::Period,
+        &[0x3d..=0x3d, 0x47..=0x47, 0x4f..=0x4f, 0x56..=0x56],
     ),
     intel(
         "TSX force abort",
@@ -113,6 +119,11 @@ static TABLE: &[Erratum] = &[
     },
 ];
 
+/// Every row.
+pub fn all() -> impl Iterator<Item = &'static Erratum> {
+    TABLE.iter()
+}
+
 /// The rows that apply to a processor.
 pub fn of(identity: &Identity) -> Vec<&'static Erratum> {
     let applies = |row: &&Erratum| {
@@ -121,6 +132,37 @@ pub fn of(identity: &Identity) -> Vec<&'static Erratum> {
             && row.models.iter().any(|models| models.contains(&identity.model))
     };
     TABLE.iter().filter(applies).collect()
+}
+
+/// PEBS of a Sandy Bridge whose microcode is older than the one that mends it.
+static SANDY_BRIDGE_PEBS: Erratum = intel(
+    "Sandy Bridge PEBS",
+    "PEBS records may be wrong before microcode 0x28 (client), 0x618 or 0x70c (server), so PEBS is not used",
+    Effect::Precise,
+    &[0x2a..=0x2a, 0x2d..=0x2d],
+);
+
+/// What is wrong until a revision of the microcode mends it (Linux, `pebs_ucodes`): a machine without an operating system has
+/// the one of its firmware.
+pub fn of_microcode(identity: &Identity, revision: u64) -> Option<&'static Erratum> {
+    let least = match (identity.vendor, identity.family, identity.model, identity.stepping) {
+        (Vendor::Intel, 6, 0x2a, 7) => 0x28,
+        (Vendor::Intel, 6, 0x2d, 6) => 0x618,
+        (Vendor::Intel, 6, 0x2d, 7) => 0x70c,
+        _ => return None,
+    };
+    (revision < least).then_some(&SANDY_BRIDGE_PEBS)
+}
+
+/// The least period of retired instructions (C0/01) that a processor can make, and what it must be a multiple of (Linux,
+/// `hsw_limit_period`, `bdw_limit_period`).
+pub fn instruction_periods(rows: &[&'static Erratum]) -> Option<(u64, u64)> {
+    let step = |id| match id {
+        "HSW11" => Some((128, 1)),
+        "BDM11, BDM55" => Some((128, 64)),
+        _ => None,
+    };
+    rows.iter().find_map(|row| step(row.id))
 }
 
 impl Erratum {
@@ -160,6 +202,25 @@ mod tests {
         assert_eq!(ids(0x0008_06f8), Vec::<&str>::new());
     }
 
+    /// Linux, `pebs_ucodes` of arch/x86/events/intel/core.c.
+    #[test]
+    fn s1_pebs_of_a_sandy_bridge_needs_its_microcode() {
+        let broken = |signature: u32, revision| {
+            let cpuid = move |leaf: u32, sub: u32| {
+                let mut seen = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
+                if leaf == 1 {
+                    seen.eax = signature;
+                }
+                seen
+            };
+            of_microcode(&Identity::read(&cpuid), revision).is_some()
+        };
+        for (signature, least) in [(0x2_06a7, 0x28), (0x2_06d6, 0x618), (0x2_06d7, 0x70c)] {
+            assert!(broken(signature, least - 1) && !broken(signature, least), "{signature:#x}");
+        }
+        assert!(!broken(0x3_06a9, 0), "Ivy Bridge");
+    }
+
     /// A wrong count may be laid to an erratum that is about it, and to no other.
     #[test]
     fn a_row_excuses_what_it_spoils() {
@@ -169,7 +230,7 @@ mod tests {
         };
         assert_eq!(excuses("SRF7"), (true, true));
         assert_eq!(excuses("Clearwater Forest over-count"), (true, false));
-        for id in ["AAJ80", "AAK100", "HSW11, BDM11", "TSX force abort", "1054"] {
+        for id in ["AAJ80", "AAK100", "HSW11", "BDM11, BDM55", "TSX force abort", "1054"] {
             assert_eq!(excuses(id), (false, false), "{id}");
         }
         let branches = Erratum { effect: Effect::Branches, ..intel("", "", Effect::Period, &[]) };

@@ -34,7 +34,7 @@ impl Together {
                 return Err((place, format!("{seen} {what} in {rounds} rounds")));
             }
             let alone = self.alone.get(place).copied().flatten();
-            let due = alone.map(|alone| alone * rounds);
+            let due = alone.map(|alone| alone.saturating_mul(rounds));
             if one.counted != due {
                 let (seen, due) = (one.counted.unwrap_or(0), due.unwrap_or(0));
                 return Err((place, format!("{seen} instructions counted, not {due}")));

@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery};
-use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
+use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection, errata};
 use arch::time::tsc;
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
@@ -210,8 +210,22 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
     by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
+/// Whether no erratum of the processor is about so short a period of retired instructions. The emulated PMU has none.
+fn within_errata(has: &Capabilities, event: &Selection, period: u64) -> Result<(), String> {
+    if (event.event, event.umask) != (0xc0, 1) {
+        return Ok(());
+    }
+    match errata::instruction_periods(&has.errata) {
+        Some((least, step)) if period < least || !period.is_multiple_of(step) => Err(format!(
+            "a period of {period} does not work on this processor (HSW11, BDM11, BDM55): of retired instructions at least {least}, in steps of {step}"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the counter can be set back by the period, and anything is left to run in it.
 fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
+    let emulated = machine.has_emulated_pmu();
     let mut pmu = machine.pmu()?;
     if let Some(ibs_event) = one.ibs {
         let entry = ibs::possible(&mut pmu, ibs_event, one.period)?;
@@ -224,6 +238,9 @@ fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
         ));
     }
     let has = pmu.driver.capabilities();
+    if !emulated {
+        within_errata(has, &one.selection, one.period)?;
+    }
     if one.selection.interrupt && !has.overflows(one.counter) {
         let known = has.faults.iter().find(
             |fault| matches!(fault, Fault::Overflow { counter, .. } if *counter == one.counter),

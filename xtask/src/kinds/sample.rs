@@ -47,7 +47,7 @@ impl Told for SampleResult {
                 rows.push((format!("sampled {event} latency {}", class(least)), count));
             }
         }
-        rows.extend(profile.values.iter().flat_map(|row| row.figures()));
+        rows.extend(profile.values.iter().flat_map(crate::samples::groups::ValueRow::figures));
         for one in &profile.vectors {
             rows.push((format!("different values of {}", one.name), one.different as u64));
         }

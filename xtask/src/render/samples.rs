@@ -144,10 +144,12 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
         ));
     }
     for one in result.events.iter().filter(|one| one.lost > 0) {
-        said.push(format!(
-            "{}: {} records were lost, because the processor found their buffer full",
-            one.event, one.lost
-        ));
+        // IBS has no buffer: such a sample has no address (erratum 1197, and IbsRipInvalid).
+        let why = match one.counter.as_ref().is_some_and(|name| name.starts_with("ibs")) {
+            true => "samples were left out, because the processor gave them no address",
+            false => "records were lost, because the processor found their buffer full",
+        };
+        said.push(format!("{}: {} {why}", one.event, one.lost));
     }
     if result.dropped > 0 {
         said.push(format!("the log was full: {} samples dropped", result.dropped));

@@ -39,8 +39,10 @@ pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabil
     }
     seen.irperf =
         has_leaf(&cpuid, 0x8000_0008) && registers.cpuid(0x8000_0008, 0).ebx & IRPERF != 0;
-    let has_ibs = features & IBS != 0 && has_leaf(&cpuid, 0x8000_001b);
-    seen.ibs = has_ibs.then(|| registers.cpuid(0x8000_001b, 0).eax);
+    // The leaf came with revision C of family 10h; before it there are both units (Linux, `IBS_CAPS_DEFAULT`).
+    let has_leaf = has_leaf(&cpuid, 0x8000_001b);
+    let ibs = || if has_leaf { registers.cpuid(0x8000_001b, 0).eax } else { 0 };
+    seen.ibs = (features & IBS != 0).then(ibs);
     drop(cpuid);
     seen.lose_global(registers, [numbers::AMD_GLOBAL_CTL, numbers::AMD_GLOBAL_STATUS]);
     let lost = "nothing is frozen on a PMI";

@@ -1,7 +1,7 @@
 //! Which branch records there are.
 
 use super::Capabilities;
-use crate::cpu::has_leaf;
+use crate::cpu::{Identity, has_leaf};
 use crate::msr::Msr;
 use crate::pmu::access::{Registers, leaves};
 use crate::pmu::numbers;
@@ -88,9 +88,16 @@ fn legacy(registers: &mut dyn Registers, seen: &Capabilities) -> LbrKind {
     let Some(entries) = new.or_else(|| largest(numbers::LBR_CORE_FROM, &[8, 4])) else {
         return LbrKind::None;
     };
+    // Knights Landing and Knights Mill say 1, and have the flag of format 3 (Linux, `intel_pmu_lbr_init_knl`).
+    const KNIGHTS: [u32; 2] = [0x57, 0x85];
+    let identity = Identity::read(&leaves(registers));
+    let format = match seen.perf.lbr_format() {
+        1 if identity.family == 6 && KNIGHTS.contains(&identity.model) => 3,
+        format => format,
+    };
     LbrKind::Legacy {
         entries,
-        format: seen.perf.lbr_format(),
+        format,
         old_place: new.is_none(),
         filter: registers.rdmsr(numbers::LBR_SELECT).is_ok(),
     }

@@ -14,7 +14,7 @@ use super::errata::{self, Effect, Erratum};
 use super::pebs::{Format, Groups, Offer};
 use super::registers::PerfCapabilities;
 use crate::cpu::{CoreType, Identity, Vendor};
-use crate::msr::Msr;
+use crate::msr::{self, Msr};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -140,6 +140,18 @@ pub struct Capabilities {
     pub faults: Vec<Fault>,
 }
 
+/// What the microcode's revision says, which a hypervisor makes up. It is in the upper half after a write of 0 and leaf 1 (SDM vol. 3,
+/// 10.11.7.1).
+fn of_microcode(registers: &mut dyn Registers, identity: &Identity) -> Option<&'static Erratum> {
+    const HYPERVISOR: u32 = 1 << 31;
+    let _ = registers.wrmsr(msr::IA32_BIOS_SIGN_ID, 0);
+    if registers.cpuid(1, 0).ecx & HYPERVISOR != 0 {
+        return None;
+    }
+    let revision = registers.rdmsr(msr::IA32_BIOS_SIGN_ID).ok()?;
+    errata::of_microcode(identity, revision >> 32)
+}
+
 impl Capabilities {
     /// Reads the snapshot, CPUID first and then what only a look at a register can tell. `None` if no PMU is
     /// announced. Whether the announced one counts is another question: see [`super::find`].
@@ -158,6 +170,7 @@ impl Capabilities {
         seen.lbr = branches::read(registers, &seen);
         seen.call_stacks = branches::have_call_stacks(registers, seen.lbr);
         seen.errata = errata::of(&identity);
+        seen.errata.extend(of_microcode(registers, &identity));
         seen.pebs &= !seen.errata.iter().any(|row| row.effect == Effect::Precise);
         Some(seen)
     }

@@ -105,8 +105,8 @@ impl Driver {
         Ok(PerfMetrics(value))
     }
 
-    /// Slots and PERF_METRICS, once each, one RDPMC behind the other (Linux, `icl_update_topdown_event`): for all fields of a
-    /// reading, while they count as well.
+    /// Slots and PERF_METRICS, once each, one RDPMC after the other: for all fields of a reading, while they count as well. (Linux,
+    /// `icl_update_topdown_event`, reads the slots first.)
     ///
     /// # Errors
     /// There is no such register.

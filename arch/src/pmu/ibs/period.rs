@@ -9,6 +9,8 @@ const STEP: u64 = 16;
 const LOW: u64 = 0xffff;
 /// The rest of IbsOpMaxCnt, bits 26:20 of the count and of the register.
 const HIGH: u64 = 0x7f << 20;
+/// IbsOpLdLatEn: loads below a threshold are not sampled (Linux, `IBS_OP_LDLAT_EN`).
+const FILTERS: u64 = 1 << 63;
 /// IbsOpCntCtl: operations in place of cycles.
 const COUNTS_OPS: u64 = 1 << 19;
 
@@ -90,7 +92,7 @@ impl Period {
         Ok(Self { unit, off, length })
     }
 
-    /// The same with random periods, whose mean is this one: software lets each start from a count of its own of 0 to 127, and
+    /// The same with random periods, whose mean is this one: software lets each start from a count of its own of 1 to 127, and
     /// the maximum is higher by 64. Linux keeps as many low bits of IbsOpCurCnt random (`IBS_OP_CUR_CNT_RAND`); of a fetch's
     /// count the lowest four are the processor's own random ones (IbsRandEn).
     ///
@@ -118,7 +120,6 @@ impl Period {
     /// whoever takes the samples has to look at each anyway.
     #[must_use]
     pub const fn of_loads_from(self, cycles: u64, has: Features) -> Self {
-        const ENABLE: u64 = 1 << 63;
         const STEP: u64 = 128;
         let most = 16;
         let steps = if cycles / STEP > most { most } else { cycles / STEP };
@@ -126,7 +127,13 @@ impl Period {
         if !can || steps == 0 {
             return self;
         }
-        Self { off: self.off | ENABLE | (steps - 1) << 59, ..self }
+        Self { off: self.off | FILTERS | (steps - 1) << 59, ..self }
+    }
+
+    /// Whether the unit itself keeps loads away.
+    #[must_use]
+    pub const fn is_filtered(self) -> bool {
+        self.off & FILTERS != 0
     }
 
     /// Bits of the control register that let a random period start from a count that `random` chooses, and how long that period

@@ -7,8 +7,13 @@ use crate::pmu::capabilities::LbrKind;
 const MISPREDICTED: u64 = 1 << 63;
 /// AMD's TO: the record holds a branch that retired.
 const AMD_VALID: u64 = 1 << 63;
+/// AMD's TO: reserved. Zen 4 sets it in records that are no branches (Linux, `amd_pmu_lbr_read`: "discard erroneous branch entries").
+const AMD_RESERVED: u64 = 1 << 61;
 /// AMD: addresses have 58 bits.
 const AMD_ADDRESS_BITS: u32 = 58;
+
+/// IA32_LBR_x_INFO: the cycles are valid (Linux, `LBR_INFO_CYC_CNT_VALID`).
+const CYCLES_VALID: u64 = 1 << 60;
 
 /// PERF_CAPABILITIES\[5:0\] 3: a flag in FROM\[63\].
 const FLAGS: u8 = 3;
@@ -46,7 +51,7 @@ pub(super) const fn from_to_write(kind: LbrKind, from: u64) -> u64 {
 pub(super) fn branch(kind: LbrKind, from: u64, to: u64, info: Option<u64>) -> Option<Branch> {
     let flag = |value: u64| Some(value & MISPREDICTED != 0);
     if let LbrKind::AmdV2 { .. } = kind {
-        return (to & AMD_VALID != 0).then(|| Branch {
+        return (to & (AMD_VALID | AMD_RESERVED) == AMD_VALID).then(|| Branch {
             from: extend(from, AMD_ADDRESS_BITS),
             to: extend(to, AMD_ADDRESS_BITS),
             mispredicted: flag(from),
@@ -58,7 +63,9 @@ pub(super) fn branch(kind: LbrKind, from: u64, to: u64, info: Option<u64>) -> Op
     }
     let plain = Branch { from, to, mispredicted: None, cycles: None };
     let info_mispredict = info.and_then(flag);
-    let cycles = info.map(|info| info as u16);
+    let tells_cycles =
+        |info: &u64| !matches!(kind, LbrKind::Architectural { .. }) || info & CYCLES_VALID != 0;
+    let cycles = info.filter(tells_cycles).map(|info| info as u16);
     Some(match kind {
         LbrKind::Legacy { format: FLAGS, .. } => {
             Branch { from: extend(from, 63), mispredicted: flag(from), ..plain }
@@ -111,6 +118,7 @@ mod tests {
     fn amd_records_say_whether_they_are_valid() {
         let kind = LbrKind::AmdV2 { entries: 16 };
         assert_eq!(branch(kind, 0x1000, 0x2000, None), None);
+        assert_eq!(branch(kind, 0x1000, AMD_VALID | AMD_RESERVED | 0x2000, None), None);
         let seen = branch(kind, KERNEL & ((1 << 58) - 1), AMD_VALID | 0x2000, None).unwrap();
         assert_eq!((seen.from, seen.to, seen.mispredicted), (KERNEL, 0x2000, Some(false)));
     }
@@ -143,6 +151,7 @@ mod tests {
         let architectural =
             |mispredict| LbrKind::Architectural { depth: 32, mispredict, filter: true };
         let info = Some(MISPREDICTED | 9);
+        let timed = Some(MISPREDICTED | CYCLES_VALID | 9);
         let [missed, right] = [Some(true), Some(false)];
         for (kind, from, info, mispredicted, cycles) in [
             (legacy(0), 0x1000, None, None, None),
@@ -151,8 +160,10 @@ mod tests {
             (legacy(TIME), 0x1000 | MISPREDICTED, None, missed, Some(0)),
             (legacy(INFO), 0x1000, info, missed, Some(9)),
             (legacy(INFO_2), 0x1000, Some(3), right, Some(3)),
-            (architectural(true), 0x1000, info, missed, Some(9)),
-            (architectural(false), 0x1000, info, None, Some(9)),
+            (architectural(true), 0x1000, timed, missed, Some(9)),
+            (architectural(false), 0x1000, timed, None, Some(9)),
+            (architectural(true), 0x1000, info, missed, None),
+            (architectural(false), 0x1000, info, None, None),
             (LbrKind::Single, 0x1000, None, None, None),
         ] {
             let seen = branch(kind, from, 0x2000, info).unwrap();

@@ -129,8 +129,7 @@ impl Drain {
             return true;
         }
         if done > 0 || index.is_full() {
-            let full = index.is_full() || room - done < 8 * self.words as u64;
-            self.full += u64::from(full);
+            self.full += u64::from(index.is_full());
             self.seen = [0; 2];
             port.set_index(index.emptied());
         }

@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(of(Groups::VECTORS, 0, first, None), 1 << 49);
         let branches = |count| of(Groups::BRANCHES, count, first, None) >> 40;
         assert_eq!([8, 16, 32].map(branches), [1, 2, 3]);
-        assert_eq!(of(Groups::COUNTERS, 0, first, None), 0b11_1 << 35);
+        assert_eq!(of(Groups::COUNTERS, 0, first, None), 0b111 << 35);
         assert_eq!(of(Groups::COUNTERS, 0, third, None), 0b11 << 36, "its own is not among them");
-        assert_eq!(of(Groups::COUNTERS, 0, Counter::Fixed(0), None), 0b11_1 << 35);
+        assert_eq!(of(Groups::COUNTERS, 0, Counter::Fixed(0), None), 0b111 << 35);
         assert_eq!(of(Groups::METRICS, 0, first, None), 1 << 38);
         assert_eq!(Contents::BASIC.bits(), 1 << 63);
         assert_eq!(Contents::VECTORS.bits(), 0b111_0011 << 49);

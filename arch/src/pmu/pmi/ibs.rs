@@ -119,10 +119,11 @@ impl Sampling {
         Self { random: Some(random), stopped_at: random.start, ..self }
     }
 
-    /// What all periods that ended come to, if they are random.
+    /// What all periods that ended come to, if they are random. Unknown where the unit keeps operations away by itself, as it begins
+    /// a period then that nobody sees.
     #[must_use]
     pub fn ended(&self) -> Option<u64> {
-        self.random.map(|random| random.ended)
+        self.random.filter(|_| !self.period.is_filtered()).map(|random| random.ended)
     }
 
     /// A period ended, and the next one begins.

@@ -56,7 +56,7 @@ impl Small {
         for (bit, msr) in on {
             let config = self.get(msr + 3);
             if config >> 63 == 0 {
-                let next = self.get(msr) + 1 & WIDTH;
+                let next = (self.get(msr) + 1) & WIDTH;
                 self.msrs.insert(msr, next);
                 continue;
             }
@@ -66,7 +66,7 @@ impl Small {
                 self.write(n, bit, config);
                 continue;
             }
-            let next = self.get(msr) + 1 & WIDTH;
+            let next = (self.get(msr) + 1) & WIDTH;
             self.msrs.insert(msr, next);
             if next == 0 {
                 self.armed.push(bit);
@@ -107,7 +107,7 @@ impl Small {
         if words.len() % 2 != 0 {
             words.push(0);
         }
-        words[0] = config >> 36 << 36 | 8 * words.len() as u64;
+        words[0] = (config >> 36 << 36) | (8 * words.len() as u64);
         let size = 4096 << (self.get(BASE) & 0x1f);
         let at = index & 0x7ff_fff0;
         let behind = at + 8 * words.len() as u64;
@@ -390,7 +390,6 @@ fn s1_what_held_architectural_pebs_gets_it_back() {
 fn s1_the_status_of_architectural_records_is_bit_54() {
     let (_, driver, mut store, drain) = recording(Counter::General(0), DataConfig::SAMPLES, [8, 4]);
     assert_eq!((drain.status(), 1 << 54), (GlobalStatus::RECORDS, GlobalStatus::RECORDS.bits()));
-    drop(drain);
     let drain = Drain::new(&mut store, driver.recording());
     assert_eq!(drain.format(), Format::Architectural);
     assert_eq!(Contents::BASIC.bits(), Architectural::default().encode()[0] & !0xffff);

@@ -163,7 +163,7 @@ pub struct SampledCount {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub filtered: u64,
     /// Where periods are random, with `period` as their mean: what those that ended come to, of samples that were left out as well.
-    /// `ended + rest` is what the unit saw.
+    /// `ended + rest` is what the unit saw. Absent as well where the unit keeps fast loads away by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
 }

@@ -119,7 +119,7 @@ pub fn run(unit: &Unit) {
     begin(4096);
     write(COUNTER, reload & ((1 << 48) - 1));
     call(0x38f, 1 << 3, code::loop_10_000::run as *const () as u64);
-    case("full.index", read(PEBS_INDEX) & (1 << 31 | 0x7ff_fff0), 1 << 31 | 18 * BYTES);
+    case("full.index", read(PEBS_INDEX) & (1 << 31 | 0x7ff_fff0), (1 << 31) | (18 * BYTES));
     case("full.beyond", word(18, 0), 0);
     case("full.status", read(0x38e), REACHED);
     write(0x390, REACHED);

@@ -52,7 +52,7 @@ impl Architectural<'_> {
         if words.len() % 2 != 0 {
             words.push(0);
         }
-        words[0] = contents.bits() | 8 * words.len() as u64;
+        words[0] = contents.bits() | (8 * words.len() as u64);
         words
     }
 }

@@ -154,7 +154,7 @@ fn drained(words: &[u64], index: u64) -> (Vec<u64>, [u64; 3]) {
         let base = store.base().unwrap().bits() & !0xfff;
         core::ptr::copy_nonoverlapping(words.as_ptr(), base as *mut u64, words.len());
     }
-    let mut port = Written(index | 8 * words.len() as u64);
+    let mut port = Written(index | (8 * words.len() as u64));
     let mut seen = Vec::new();
     while drain.fetch(&mut port as &mut dyn Registers) {
         drain.run(|taken| seen.push(taken.record.ip));
