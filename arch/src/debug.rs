@@ -53,7 +53,7 @@ fn on_debug(frame: &mut TrapFrame) {
     // SAFETY: as above.
     unsafe { asm!("mov {}, dr6", out(reg) dr6, options(nomem, nostack, preserves_flags)) };
     clear_status();
-    // SAFETY: the only values ever stored, besides null, are `Handler`s, and this function is set behind them.
+    // SAFETY: the only values ever stored, besides null, are `Handler`s, and this function is set after them.
     let handler: Handler = unsafe { core::mem::transmute(HANDLER.load(Ordering::Relaxed)) };
     if handler(frame, dr6) {
         frame.rflags |= RESUME_FLAG;

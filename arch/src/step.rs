@@ -45,7 +45,7 @@ pub unsafe fn run(function: &Function, mut observer: Observer) -> Result<(), Box
     interrupts::set_handler(exception::DEBUG.0, Some(on_debug));
     clear_status();
     let ended = function.guarded(|entry| {
-        // SAFETY: the caller promises that `entry` is such a function. The first trap comes behind the CALL, as the
+        // SAFETY: the caller promises that `entry` is such a function. The first trap comes after the CALL, as the
         // flag takes effect one instruction after POPFQ; the flag is off when the call is back.
         unsafe {
             asm!(

@@ -224,7 +224,7 @@ impl Watchdog {
 }
 
 /// From now on the time of foreign code is limited, if a watchdog runs. To be called directly before the code, and
-/// [`leave`] directly behind it: in between, the call's exit is a place to go on at.
+/// [`leave`] directly after it: in between, the call's exit is a place to go on at.
 #[inline(always)]
 pub(crate) fn enter() {
     ARMED.armed.store(true, Ordering::Relaxed);

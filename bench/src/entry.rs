@@ -52,7 +52,7 @@ impl Entry {
         Self { parameter, flags: self.flags | HAS_PARAMETER, ..self }
     }
 
-    /// The same with functions that run before and behind each run, and are not measured.
+    /// The same with functions that run before and after each run, and are not measured.
     #[must_use]
     pub const fn with_setup(self, setup: Function, teardown: Function) -> Self {
         Self { setup: Some(setup), teardown: Some(teardown), ..self }

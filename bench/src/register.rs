@@ -7,7 +7,7 @@
 /// - `n: u64 in [16, 256]`: a parameter of an unsigned type and the list of its values, an array or slice that is known when
 ///   the program is compiled. There is one benchmark for each, called `name/16` and `name/256`. It arrives in a register, so
 ///   the compiler does not know its value.
-/// - `input: TYPE = EXPRESSION`: a value that is made before each run and dropped behind it, neither of them measured. The
+/// - `input: TYPE = EXPRESSION`: a value that is made before each run and dropped after it, neither of them measured. The
 ///   expression may use the parameter. Within the body, `input` is a `&mut TYPE`.
 ///
 /// The body is what is measured. Its value goes through [`black_box`](crate::black_box()), which costs an instruction or two,

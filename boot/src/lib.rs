@@ -6,7 +6,7 @@
 //! specification 3.5.1.1), and that finds the same kernel and ramdisk.
 //!
 //! On request a UEFI application that saves reports (crate `stick`) takes that name, and the emulated PMU's UEFI application that
-//! name or, behind the other, one of its own; the loader gets another one, under which the application before it finds it. All other files stay as they are, and a BIOS boot does not see the difference.
+//! name or, after the other, one of its own; the loader gets another one, under which the application before it finds it. All other files stay as they are, and a BIOS boot does not see the difference.
 //!
 //! For a boot server, all that UEFI firmware takes is one file: the application that saves reports, which carries the same file
 //! system within itself ([`network`]).

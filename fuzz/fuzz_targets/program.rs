@@ -1,4 +1,4 @@
-//! A linked file of any bytes, and a program of any bytes as the firmware reads it, behind a right sum too.
+//! A linked file of any bytes, and a program of any bytes as the firmware reads it, after a right sum too.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

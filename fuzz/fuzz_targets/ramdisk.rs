@@ -1,5 +1,5 @@
-//! A ramdisk of any bytes; then the same bytes behind a right header, so that the decoder is reached; then as sections
-//! behind a job, so that the walk over them is.
+//! A ramdisk of any bytes; then the same bytes after a right header, so that the decoder is reached; then as sections
+//! after a job, so that the walk over them is.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ const KINDS: [SectionKind; 4] =
 
 /// Where a header has the number of its sections.
 const SECTIONS_AT: usize = 10;
-/// Where it has the checksum, which covers all before it and the job behind it.
+/// Where it has the checksum, which covers all before it and the job after it.
 const CRC_AT: usize = 16;
 const HEADER_BYTES: usize = 20;
 

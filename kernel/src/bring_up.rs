@@ -8,7 +8,7 @@ use protocol::record::{INDEXED_LEAVES, Measure};
 /// An answer of CPUID: EAX and ECX, then EAX to EDX.
 pub type Answer = [u32; 6];
 
-/// Where leaves begin, and how many are asked for at most behind that: basic, hypervisors', extended, Transmeta's, Centaur's.
+/// Where leaves begin, and how many are asked for at most after that: basic, hypervisors', extended, Transmeta's, Centaur's.
 /// None is longer than 0x30 on any processor that is known (SDM vol. 2, CPUID; APM vol. 3, appendix E).
 const RANGES: [u32; 5] = [0, 0x4000_0000, 0x8000_0000, 0x8086_0000, 0xc000_0000];
 const MOST_LEAVES: u32 = 0x40;

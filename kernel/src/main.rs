@@ -45,7 +45,7 @@ fn start(info: &'static mut BootInfo) -> ! {
     let (mut pool, window) = pool.unwrap_or_else(|error| panic!("no page tables: {error}"));
     let giant_pages = arch::cpu::features::has_giant_pages(&arch::cpu::native());
     let physical = |address| old.physical(address);
-    // SAFETY: `map_pool` mapped the pool behind the window.
+    // SAFETY: `map_pool` mapped the pool after the window.
     let space =
         unsafe { Space::build(&mut pool, window, handed.physical_bytes, giant_pages, physical) };
     let mut space = space.unwrap_or_else(|error| panic!("no address space: {error}"));

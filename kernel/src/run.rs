@@ -173,7 +173,7 @@ fn changed_record(index: u32, item: &Item, record: Record, status: &mut Status) 
     Record::Error(ErrorRecord { restored, ..failure.record(index, item.name()) })
 }
 
-/// Says of each item behind the one that changed the firmware's code that it was not run.
+/// Says of each item after the one that changed the firmware's code that it was not run.
 fn not_run<S: Sink>(
     changer: u32,
     job: &Job,

@@ -1,4 +1,4 @@
-//! A file with all of its mutants, each behind its number.
+//! A file with all of its mutants, each after its number.
 
 use crate::sites::{ConstFn, Site};
 use std::ops::Range;

@@ -16,7 +16,7 @@ pub enum Site {
     Choice(Range<usize>),
     /// The body returns early, from this byte on.
     Return(usize),
-    /// A guard at this byte, behind the pattern.
+    /// A guard at this byte, after the pattern.
     Guard(usize),
     /// It is computed while the compiler runs.
     Constant,

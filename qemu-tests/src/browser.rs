@@ -130,7 +130,7 @@ impl Browser {
         );
     }
 
-    /// Prints the page, with what it does before and behind that. Returns the PDF file in base64.
+    /// Prints the page, with what it does before and after that. Returns the PDF file in base64.
     ///
     /// # Panics
     /// If nothing is printed.

@@ -445,7 +445,7 @@ fn i8_c3_a_parent_reads_its_childrens_sum_while_they_run_and_they_outlive_it() {
         let reading: Vec<_> =
             count.readings.iter().map(|one| (one.task, one.own.raw, one.children.raw)).collect();
         // The child's first turn is over when the parent reads first; from then on each reading has a turn of the child and
-        // one of the grandchild more, which begins behind the parent's second.
+        // one of the grandchild more, which begins after the parent's second.
         let own = [3, 9, 15, 21];
         let found: Vec<u64> = reading.iter().map(|&(_, _, children)| children).collect();
         assert_eq!(reading.len(), 4, "{model:?}: {reading:?}");

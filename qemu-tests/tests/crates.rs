@@ -138,7 +138,7 @@ fn x7_one_changed_line_is_found_by_compare_with_its_function_and_nothing_else() 
     assert_eq!(other, expected);
 }
 
-/// Each ends with its figures or its error, and those behind it are right.
+/// Each ends with its figures or its error, and those after it are right.
 #[test]
 fn x7_programs_that_go_wrong_are_told_apart_and_the_next_ones_run() {
     let folder = tempfile::tempdir().unwrap();

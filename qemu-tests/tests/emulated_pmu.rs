@@ -157,7 +157,7 @@ fn an_interrupt_that_is_handed_on_comes_once() {
 }
 
 /// In the middle of a repeated string instruction RF is set in the frame of an interrupt, so that the guest's breakpoint on it
-/// is met once; and behind its last iteration none comes at it.
+/// is met once; and after its last iteration none comes at it.
 #[test]
 fn an_interrupt_within_a_repeated_string_instruction_finds_rf_set() {
     for model in [Model::Skylake, Model::Zen4] {

@@ -44,7 +44,7 @@ fn n1_each_option_changes_what_it_says_and_nothing_else() {
     let [plain, drained, late, in_registers, _, basic] = small[..] else { panic!("{small:?}") };
     assert_eq!(drained - plain, 1 + DRAIN_NOPS as u64);
     assert_eq!(late - plain, 3);
-    // The same number of instructions behind RDTSC: two MOVs to keep it, two to restore RAX and RDX, one more for RCX.
+    // The same number of instructions after RDTSC: two MOVs to keep it, two to restore RAX and RDX, one more for RCX.
     assert_eq!(in_registers, plain + 1);
     assert_eq!(plain - basic, 20);
 }

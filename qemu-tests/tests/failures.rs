@@ -28,7 +28,7 @@ fn refused(ramdisk: Vec<u8>, code: ErrorCode, part: &str) {
 #[test]
 fn a_damaged_ramdisk() {
     let mut bytes = packed();
-    // The first byte of the job; the event tables behind it have a checksum of their own.
+    // The first byte of the job; the event tables after it have a checksum of their own.
     bytes[20] ^= 1;
     refused(bytes, ErrorCode::BadJob, "its checksum is");
 }

@@ -22,7 +22,7 @@ const CHECKS: [&str; 8] = [
     "rdpmc.*",
 ];
 
-/// The job of all kinds, a conformance suite behind it, and its first snippet once more behind that.
+/// The job of all kinds, a conformance suite after it, and its first snippet once more after that.
 fn job_of_all_kinds() -> Vec<u8> {
     let toml = include_str!("faults/all_kinds.toml");
     let file = file::parse(toml, "all_kinds.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -238,7 +238,7 @@ fn an_interrupt_of_the_wrong_vector_costs_its_item_or_check_and_no_more() {
     assert!(errors.iter().all(|(_, code)| *code == ErrorCode::StrayInterrupt), "{errors:?}");
     let mut names: Vec<&str> = errors.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    // What the history's overflow left waiting comes into the first item behind it that lets interrupts in.
+    // What the history's overflow left waiting comes into the first item after it that lets interrupts in.
     names.retain(|name| *name != "tasks");
     assert_eq!(names, ["histogram", BY_OVERFLOW[2], BY_OVERFLOW[0]]);
     let text = &seen.ran.errors()[0].text;

@@ -56,7 +56,7 @@ fn s1_ibs_samples_the_tagged_instruction_with_its_data() {
                             loads += 1;
                             assert!(data.0 != 0 && data.0 % 8 == 0, "{model:?}: {data:?}");
                         }
-                        // `add` and `and`, four and seven bytes, behind the load of four.
+                        // `add` and `and`, four and seven bytes, after the load of four.
                         4 | 8 => {
                             others += 1;
                             assert_eq!(data.0, 0, "{model:?}: {at}");
@@ -273,7 +273,7 @@ fn s1_random_periods_repeat_on_the_emulated_pmu() {
     }
 }
 
-/// An entry of the extended table that is changed by what it holds: 0x10000 behind RESET, then vector, mode and mask.
+/// An entry of the extended table that is changed by what it holds: 0x10000 after RESET, then vector, mode and mask.
 #[test]
 fn s1_the_extended_apic_registers_take_read_modify_write() {
     // The task finds the page through the firmware's map of physical memory; IBS_CTL is read first, as a driver does.

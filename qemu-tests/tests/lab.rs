@@ -45,7 +45,7 @@ fn guide(begin: &str) -> String {
     line.unwrap_or_else(|| panic!("the guide has no line that begins with {begin}")).to_string()
 }
 
-/// Its words behind the tool's name.
+/// Its words after the tool's name.
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').skip(2).collect()
 }

@@ -50,7 +50,7 @@ struct Cell {
     by: By,
 }
 
-/// With PEBS a record is of the event behind the overflow, so from one to the next there is an event more than in Linux' period; barecount
+/// With PEBS a record is of the event after the overflow, so from one to the next there is an event more than in Linux' period; barecount
 /// takes this into account.
 const fn cell(
     name: &'static str,

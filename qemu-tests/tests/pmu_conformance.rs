@@ -246,7 +246,7 @@ fn c7_an_event_without_a_counter_has_its_reason_and_the_next_snippet_runs() {
     }
 }
 
-/// A snippet that faults with its counters running leaves nothing behind for the next one.
+/// A snippet that faults with its counters running leaves nothing after for the next one.
 #[test]
 fn x1_m15_a_fault_stops_the_counters() {
     let job = "[[snippet]]\nname = \"ud2\"\nasm = \"ud2\"\nevents = [\"instructions\"]\n\

@@ -28,7 +28,7 @@ fn sampled(ran: &Ran) -> Vec<&SampleResult> {
     ran.report.sampled().collect()
 }
 
-/// Whether records have the address of the instruction itself, and not of the one behind.
+/// Whether records have the address of the instruction itself, and not of the one after.
 fn is_exact(model: Model) -> bool {
     !matches!(model, Model::Core2 | Model::Nehalem)
 }
@@ -134,7 +134,7 @@ fn m9_s1_the_nth_record_is_of_the_instruction_at_n_periods() {
             .filter_map(|(n, (address, r15))| Some((n, number(*address)? as u64, *r15)))
             .collect();
         assert!(inside.len() >= all.len() - 1 && all.len() >= 156, "{model:?}: {all:x?}");
-        // Instructions of the loop up to each record's own: R15 counts the turns down, its state is that behind.
+        // Instructions of the loop up to each record's own: R15 counts the turns down, its state is that after.
         let done = |&(_, place, r15): &(usize, u64, u64)| match is_exact(model) {
             // DEC is the fourth.
             true => 5 * (2000 - r15 - u64::from(place >= 3)) + place,

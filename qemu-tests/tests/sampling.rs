@@ -283,7 +283,7 @@ fn m12_a_million_overflows_at_the_highest_rate_are_all_accounted_for() {
     assert!(at_the_highest_rate(9_000_000, 3600) >= 1_000_000);
 }
 
-/// Its last instruction, the write that closes the gate, makes the counter overflow: the interrupt comes behind it, where the
+/// Its last instruction, the write that closes the gate, makes the counter overflow: the interrupt comes after it, where the
 /// counters stand whether they are frozen or stopped.
 #[test]
 fn i6_an_interrupt_that_is_pending_when_the_gate_closes_does_not_open_it() {

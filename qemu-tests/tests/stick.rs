@@ -113,7 +113,7 @@ fn collect_says_what_is_no_stick_and_what_is_not_on_one() {
     xtask(folder.path(), &both).fails_with(2, &["cannot be used with"]);
 }
 
-/// A machine that has run its job and has its memory lost at the reset behind it: the report is in its variables alone.
+/// A machine that has run its job and has its memory lost at the reset after it: the report is in its variables alone.
 fn with_variables(folder: &Path) -> (Machine, Vec<u8>) {
     let machine = Machine::new(folder, image(folder, "stick.img", JOB, &[]));
     let mut on = machine.start(OnReset::Ends);

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A command whose process dies with this one, so that a killed run leaves no machine behind.
+/// A command whose process dies with this one, so that a killed run leaves no machine after.
 pub fn tied(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     // SAFETY: between fork and exec only async-signal-safe calls are allowed; prctl is a plain system call.

@@ -40,7 +40,7 @@ impl Work {
         }
     }
 
-    /// Call this now and then; `done` steps are behind us.
+    /// Call this now and then; `done` steps are after us.
     pub fn tick(&mut self, done: u64) {
         if self.start.elapsed() < QUIET {
             return;

@@ -180,7 +180,7 @@ impl Recorded {
     }
 }
 
-/// Processors at the end that answer as the one before them are left out: the last one's answers hold for those behind it.
+/// Processors at the end that answer as the one before them are left out: the last one's answers hold for those after it.
 fn without_repeats(mut list: Vec<Processor<'static>>) -> Vec<Processor<'static>> {
     while let [.., one, last] = list[..]
         && same(one.answers, last.answers)

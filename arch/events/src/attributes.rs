@@ -9,7 +9,7 @@ use crate::register::EventSelect;
 /// One attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// How it is written: as a modifier behind a colon, or as a term between slashes.
+    /// How it is written: as a modifier after a colon, or as a term between slashes.
     pub word: &'static str,
     /// What it does.
     pub meaning: &'static str,

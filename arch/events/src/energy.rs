@@ -1,4 +1,4 @@
-//! Energy, by names as events have them. No counter counts it: the processor's RAPL registers are read before and behind what is measured.
+//! Energy, by names as events have them. No counter counts it: the processor's RAPL registers are read before and after what is measured.
 
 use crate::request::{Attributes, Base, Request};
 use crate::tables::fold;

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 
 /// Length of the header that all tables have.
 const HEADER: usize = 36;
-/// Entries of the MADT begin behind its own two fields (5.2.12).
+/// Entries of the MADT begin after its own two fields (5.2.12).
 const MADT_ENTRIES: usize = 44;
 
 /// What a table says; empty for one that is not looked into. `table` begins with its header.

@@ -51,7 +51,7 @@ const APART: usize = 0x100;
 const LAST: u32 = 0x4000_ff00;
 
 impl Hypervisor {
-    /// Asks CPUID. `None` on bare metal. One that copies Hyper-V's interface, so that Windows feels at home, has its own behind
+    /// Asks CPUID. `None` on bare metal. One that copies Hyper-V's interface, so that Windows feels at home, has its own after
     /// that.
     #[must_use]
     pub fn detect(cpuid: &impl Cpuid) -> Option<Self> {

@@ -79,7 +79,7 @@ mod tests {
         for bytes in 0..280 {
             for offset in 0..9 {
                 let mut to = [0xee_u8; 300];
-                // SAFETY: both have as many bytes behind the offset.
+                // SAFETY: both have as many bytes after the offset.
                 let place =
                     unsafe { copy(to.as_mut_ptr().add(offset), from.as_ptr().add(3), bytes) };
                 assert_eq!(place, to.as_mut_ptr().wrapping_add(offset));

@@ -1,5 +1,5 @@
 //! The physical frames that are free. What the firmware allocates for itself lives as long as it does; what it allocates
-//! for an item of the job is given back behind it.
+//! for an item of the job is given back after it.
 
 use alloc::vec::Vec;
 use thiserror::Error;
@@ -11,7 +11,7 @@ use x86_64::structures::paging::{FrameAllocator, PageSize, PhysFrame, Size4KiB};
 pub struct Region {
     /// First byte.
     pub start: u64,
-    /// Byte behind the last.
+    /// Byte after the last.
     pub end: u64,
 }
 

@@ -10,7 +10,7 @@ use x86_64::structures::paging::PageTableFlags;
 pub struct Segment {
     /// First byte, as a virtual address.
     pub start: u64,
-    /// Byte behind the last.
+    /// Byte after the last.
     pub end: u64,
     /// Readable is implied.
     pub flags: PageTableFlags,

@@ -1,6 +1,6 @@
 //! Memory of a size that an item asks for, in pages that it asks for, with nothing mapped around it.
 //!
-//! It is taken before the item and given back behind it. Where it lies was decided with the job, so it is the same on any
+//! It is taken before the item and given back after it. Where it lies was decided with the job, so it is the same on any
 //! machine. Several address spaces can have it: that of each processor of the item.
 
 use super::areas::{Kind, Size, Type};

@@ -60,7 +60,7 @@ impl Window {
     }
 }
 
-// SAFETY: whoever makes a space promises that its tables are mapped behind its window.
+// SAFETY: whoever makes a space promises that its tables are mapped after its window.
 unsafe impl PageTableFrameMapping for Window {
     fn frame_to_pointer(&self, frame: PhysFrame) -> *mut PageTable {
         self.at(frame.start_address()) as *mut PageTable
@@ -88,14 +88,14 @@ impl Space {
     }
 
     /// Makes an address space with the image and the first `physical_bytes` of physical memory. With
-    /// `giant_pages` that map uses 1 GiB pages. The tables come out of `pool`, which is mapped behind
+    /// `giant_pages` that map uses 1 GiB pages. The tables come out of `pool`, which is mapped after
     /// `window`; `physical` tells where the boot loader put a page of the image.
     ///
     /// # Errors
     /// The pool is too small, or a page of the image is not mapped.
     ///
     /// # Safety
-    /// The pool must be mapped writable behind the window and used for nothing else.
+    /// The pool must be mapped writable after the window and used for nothing else.
     pub unsafe fn build(
         pool: &mut Frames,
         window: Window,

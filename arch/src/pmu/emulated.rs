@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(facts([7, 6, 0, 0]), Some(one), "one that does not say how many");
         for number in 0..4 {
             let mut other = leaves();
-            // Another signature; or no leaf behind it.
+            // Another signature; or no leaf after it.
             other.first[number] = if number == 0 { 0x4000_0100 } else { 0 };
             assert_eq!(Emulated::detect(&other), None, "{number}");
         }

@@ -57,7 +57,7 @@ impl StopOnOverflow {
             Stop::Handler if driver.capabilities().freeze == FreezeKind::None => {}
             Stop::Handler => driver.set_freeze(registers, Freeze::empty())?,
         }
-        // The clock starts behind the others: where each has a switch of its own, an overflow must not come before all
+        // The clock starts after the others: where each has a switch of its own, an overflow must not come before all
         // are on, or the handler would stop counters that are switched on afterwards.
         let gate = match (driver.layout().global, clock) {
             (None, Counter::General(n)) => driver.gate().with_last(driver.layout().select(n)),

@@ -121,14 +121,14 @@ pub const fn overhead(writes: u64) -> Counts {
     }
 }
 
-/// Addresses of the call of the code and of the instruction behind it, as branch records show them.
+/// Addresses of the call of the code and of the instruction after it, as branch records show them.
 #[must_use]
 pub fn call_site() -> [u64; 2] {
     [(&raw const barecount_window_call) as u64, (&raw const barecount_window_return) as u64]
 }
 
 /// Runs `code` once between the two sides of `gate`. Returns the ticks of the TSC from before the first write to
-/// behind the last one.
+/// after the last one.
 ///
 /// # Safety
 /// Ring 0; the gate's registers must exist and take its values; `code` must be a function of the C ABI that takes the

@@ -212,7 +212,7 @@ impl Ring0Code {
         }
     }
 
-    /// Instructions of [`Ring0Code::Rewrite`] behind its WRMSR.
+    /// Instructions of [`Ring0Code::Rewrite`] after its WRMSR.
     #[must_use]
     pub const fn after_rewrite(n: u64) -> u64 {
         2 * n + 1

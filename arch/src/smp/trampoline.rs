@@ -2,7 +2,7 @@
 //!
 //! It goes to 64-bit mode in one step and on to [`enter`] in the firmware's image, by tables of its own: the
 //! firmware's, with the first 2 MiB mapped one to one besides. Those are needed because CR3 takes 32 bits here, and
-//! because the code has to go on behind the write that switches paging on.
+//! because the code has to go on after the write that switches paging on.
 
 use crate::memory::layout;
 use core::arch::{asm, global_asm, naked_asm};

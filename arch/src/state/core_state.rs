@@ -1,4 +1,4 @@
-//! What is compared behind each call.
+//! What is compared after each call.
 
 use super::note;
 use crate::descriptors::{self, KERNEL_DATA};
@@ -58,7 +58,7 @@ impl Table {
 macro_rules! stored {
     ($instruction:literal) => {{
         let mut table = MaybeUninit::<Table>::uninit();
-        // SAFETY: stores ten bytes, for which the structure has room behind its first three words; the words before may be anything.
+        // SAFETY: stores ten bytes, for which the structure has room after its first three words; the words before may be anything.
         unsafe {
             asm!(concat!($instruction, " [{} + 6]"), in(reg) table.as_mut_ptr(),
                 options(nostack, preserves_flags));

@@ -80,7 +80,7 @@ const NAMES: [&str; 54] = [
 ];
 /// Position of the first MSR in [`NAMES`].
 const FIRST_MSR: usize = 26;
-/// Position of the first one behind the MSRs.
+/// Position of the first one after the MSRs.
 const FIRST_OTHER: usize = 46;
 /// Position of the first table in memory.
 const FIRST_TABLE: usize = 49;

@@ -5,7 +5,7 @@
 //! change only when the firmware changes them, their accessed and dirty bits are set beforehand: the processor sets bits,
 //! and never clears one (SDM vol. 3, 4.8). The lowest tables of the memory areas are left out, since
 //! [`crate::memory::arena`] reads and clears the dirty bits there, and looks at those tables itself; so are those of memory
-//! that an item asks for, which are many, and gone behind it.
+//! that an item asks for, which are many, and gone after it.
 
 use super::{FIRST_TABLE, note};
 use crate::descriptors;

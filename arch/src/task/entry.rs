@@ -20,7 +20,7 @@ pub(super) const ALL: [(u8, extern "C" fn()); 5] = [
     (TICK_VECTOR, tick),
 ];
 
-/// From the registers to what says where the handler's stack is: behind the pointer to the processor.
+/// From the registers to what says where the handler's stack is: after the pointer to the processor.
 const STACK: usize = size_of::<TrapFrame>() + 8;
 
 macro_rules! entry {

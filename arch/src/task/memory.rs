@@ -102,7 +102,7 @@ impl Memory {
     /// # Safety
     /// No task may be using it; the map of physical memory must be there.
     pub unsafe fn clear(&mut self, kernel_root: PhysAddr, user: bool) -> PhysAddr {
-        // SAFETY: frames that belong to `self`, behind the map of physical memory; nobody has references to them.
+        // SAFETY: frames that belong to `self`, after the map of physical memory; nobody has references to them.
         let tables: &mut [PageTable; TABLES as usize] = unsafe {
             core::ptr::write_bytes(at(self.frames) as *mut u8, 0, BYTES as usize);
             &mut *(at(self.tables) as *mut _)
@@ -172,7 +172,7 @@ impl Memory {
         self.slice(COUNT_FRAME, PAGE)
     }
 
-    /// The memory areas, one behind the other.
+    /// The memory areas, one after the other.
     pub fn data_mut(&mut self) -> &mut [u8] {
         self.slice(DATA_FRAME, DATA_BYTES)
     }

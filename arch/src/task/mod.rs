@@ -178,7 +178,7 @@ extern "sysv64" fn entered(frame: &mut TrapFrame, cause: Cause) -> *const TrapFr
     processor.count(frame.vector);
     match running(processor) {
         Some(running) => running.event(frame, cause),
-        // Not one of this processor's tasks: the tick behind its last one, or a snippet's own INT.
+        // Not one of this processor's tasks: the tick after its last one, or a snippet's own INT.
         None => frame,
     }
 }
@@ -189,7 +189,7 @@ extern "sysv64" fn ticked(frame: &mut TrapFrame, cause: Cause) -> *const TrapFra
     entered(frame, cause)
 }
 
-/// The same behind the last instruction of a task.
+/// The same after the last instruction of a task.
 extern "sysv64" fn ended(frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
     if let Some(running) = running(Processor::of_frame(frame)) {
         running.restore();

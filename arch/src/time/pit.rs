@@ -1,4 +1,4 @@
-//! Channel 2 of the 8254 timer, the one behind the speaker gate: it counts down while nothing else in
+//! Channel 2 of the 8254 timer, the one after the speaker gate: it counts down while nothing else in
 //! the machine depends on it. Intel 8254 data sheet; port 0x61 as in the PC AT reference.
 
 use x86_64::instructions::port::Port;

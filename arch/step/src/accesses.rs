@@ -53,7 +53,7 @@ pub fn accesses(
     }
 }
 
-/// How far behind its operand's address a bit test by a register goes: bit strings reach as far as the register says
+/// How far after its operand's address a bit test by a register goes: bit strings reach as far as the register says
 /// (SDM vol. 2, 3.1.1.9).
 fn bit_string(instruction: &Instruction, mut register: impl FnMut(Register) -> u64) -> u64 {
     use Mnemonic::{Bt, Btc, Btr, Bts};

@@ -50,7 +50,7 @@ fn kind(instruction: &Instruction) -> Option<BranchKind> {
         FlowControl::ConditionalBranch => Some(BranchKind::Conditional),
         FlowControl::UnconditionalBranch => Some(BranchKind::RelativeJump),
         FlowControl::IndirectBranch => Some(BranchKind::IndirectJump),
-        // The decoder takes VMCALL and VMMCALL for calls; they are left by an exit, and come back behind themselves.
+        // The decoder takes VMCALL and VMMCALL for calls; they are left by an exit, and come back after themselves.
         FlowControl::Call if !instruction.is_call_near() => None,
         FlowControl::Call => Some(BranchKind::RelativeCall),
         FlowControl::IndirectCall => Some(BranchKind::IndirectCall),

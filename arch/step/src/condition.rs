@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, ConditionCode, Instruction};
 
-/// Registers behind an instruction. A conditional jump changes none of the flags, and LOOP looks at its count when it has
+/// Registers after an instruction. A conditional jump changes none of the flags, and LOOP looks at its count when it has
 /// decreased it: so they tell whether it was taken.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Behind {

@@ -33,7 +33,7 @@ fn fault(vector: u8, instruction: &Instruction) -> bool {
     match vector {
         0 => is(&[Mnemonic::Div, Mnemonic::Idiv, Mnemonic::Aam]),
         5 => is(&[Mnemonic::Bound, Mnemonic::Bndcl, Mnemonic::Bndcu, Mnemonic::Bndcn]),
-        // An x87 exception is raised by the x87 or MMX instruction behind the one that caused it.
+        // An x87 exception is raised by the x87 or MMX instruction after the one that caused it.
         16 => is(&[Mnemonic::Wait]) || !is_integer(instruction),
         19 => !is_integer(instruction),
         17 => {
@@ -87,7 +87,7 @@ mod tests {
         for other in [NOP, &[0x48, 0xff, 0xc8], &[0x0f, 0x30], &[0x75, 0xfb]] {
             assert!(!can_raise(0, other, &[0x90, 0x90], 64), "{other:x?}");
         }
-        // INT 0, behind which the address is.
+        // INT 0, after which the address is.
         assert!(can_raise(0, NOP, &[0xcd, 0x00], 64));
         assert!(!can_raise(0, NOP, &[0xcd, 0x01], 64));
     }

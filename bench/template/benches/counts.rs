@@ -23,7 +23,7 @@ bench! {
     // One benchmark for each value, which arrives in a register.
     fn binomial_of(n: u64 in [10, 20, 40]) { choose(n, n / 2) }
 
-    // Made before each run and dropped behind it, unmeasured.
+    // Made before each run and dropped after it, unmeasured.
     fn hash(n: usize in [16, 1024], bytes: Vec<u8> = (0..n).map(|i| i as u8).collect()) {
         fnv1a(bytes)
     }

@@ -197,7 +197,7 @@ impl<D: Disk> Volume<D> {
         Ok(self.data + u64::from(index) * u64::from(self.cluster_sectors))
     }
 
-    /// The cluster behind `cluster`; `None` at the end of the file.
+    /// The cluster after `cluster`; `None` at the end of the file.
     fn next(&mut self, cluster: u32) -> Result<Option<u32>, Error<D::Error>> {
         self.sector_of(cluster)?;
         let at = u64::from(cluster);

@@ -27,7 +27,7 @@ impl Region {
         Self { start, length, kind: MemoryRegionKind::UnknownBios(RESERVED) }
     }
 
-    /// The byte behind the last.
+    /// The byte after the last.
     pub fn end(&self) -> u64 {
         self.start + self.length
     }

@@ -36,7 +36,7 @@ impl Module {
 
     /// Its content.
     pub fn bytes(&self) -> &'static [u8] {
-        // SAFETY: the multiboot loader put the file there, and the frame allocator starts behind it.
+        // SAFETY: the multiboot loader put the file there, and the frame allocator starts after it.
         unsafe { slice::from_raw_parts(self.start as *const u8, self.len() as usize) }
     }
 }

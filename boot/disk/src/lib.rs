@@ -1,4 +1,4 @@
-//! A disk image: an MBR with the BIOS loader's boot sector, the rest of that loader behind it, and one active partition
+//! A disk image: an MBR with the BIOS loader's boot sector, the rest of that loader after it, and one active partition
 //! with a FAT file system.
 //!
 //! A BIOS starts the boot sector and asks for nothing else, though some look for exactly one active partition. UEFI

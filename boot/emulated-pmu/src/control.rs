@@ -104,7 +104,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The state behind a MOV of `value` to `register` in ring 0.
+    /// The state after a MOV of `value` to `register` in ring 0.
     ///
     /// # Errors
     /// Where a processor raises #GP: SDM vol. 2, MOV to control registers, and vol. 3, 2.5 and 10.8.5 (NW without CD).

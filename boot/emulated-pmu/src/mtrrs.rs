@@ -13,7 +13,7 @@ const FIXED: [u32; 11] =
 /// IA32_MTRR_DEF_TYPE, which switches them on.
 const DEFAULT_TYPE: u32 = 0x2ff;
 
-/// The registers of a processor with these capabilities, that which switches the others on behind them.
+/// The registers of a processor with these capabilities, that which switches the others on after them.
 pub fn registers(capabilities: u64) -> impl Iterator<Item = u32> {
     let variable = (FIRST_VARIABLE..).take(2 * (capabilities & PAIRS) as usize);
     let fixed = FIXED.into_iter().filter(move |_| capabilities & HAS_FIXED != 0);

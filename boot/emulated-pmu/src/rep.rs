@@ -28,7 +28,7 @@ pub fn candidates(page: &[u8]) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// Candidates that are also where an instruction begins, if the page holds code as compilers make it: it is decoded
-/// from its first bytes on, from behind everything that execution does not fall through, and from `entry`, where the guest
+/// from its first bytes on, from after everything that execution does not fall through, and from `entry`, where the guest
 /// is. Decoding that begins at a wrong place soon meets the right one. What this cannot see is an instruction that is
 /// reached by a jump into the middle of another.
 pub fn decoded_candidates(

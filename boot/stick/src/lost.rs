@@ -1,4 +1,4 @@
-//! The item in which a machine was reset, as a record behind those that its firmware wrote.
+//! The item in which a machine was reset, as a record after those that its firmware wrote.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -102,7 +102,7 @@ pub fn is_room(name: &str) -> bool {
     number.is_some_and(|number| digits(number).is_some())
 }
 
-/// What fills a file behind the report: line ends, which readers pass over.
+/// What fills a file after the report: line ends, which readers pass over.
 pub const FILL: u8 = b'\n';
 
 /// The report of a file, without what fills it up.

@@ -71,7 +71,7 @@ struct Progress {
     lost: u64,
 }
 
-/// Little-endian fields with a checksum behind them.
+/// Little-endian fields with a checksum after them.
 struct Fields(Vec<u8>);
 
 impl Fields {

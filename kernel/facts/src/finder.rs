@@ -279,7 +279,7 @@ impl<'p, P: Probe> Finder<'p, P> {
         Ok(fit)
     }
 
-    /// Ways and sets of a level that takes so many cycles, behind others.
+    /// Ways and sets of a level that takes so many cycles, after others.
     fn level(&mut self, cycles: u64, inner: &[Level]) -> Level {
         let mut level = Level { cycles, ..Level::default() };
         let greatest = self.greatest();

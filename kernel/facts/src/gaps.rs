@@ -15,7 +15,7 @@ const BUCKETS: usize = 64;
 #[derive(Debug)]
 pub struct Gaps {
     threshold: u64,
-    /// What counts as a gap now: the reading behind one also has the noting of it, and there twice as much counts. Else one gap
+    /// What counts as a gap now: the reading after one also has the noting of it, and there twice as much counts. Else one gap
     /// would make the next, where the threshold is low.
     limit: u64,
     begin: u64,

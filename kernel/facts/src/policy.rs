@@ -134,7 +134,7 @@ pub fn evidence(probe: &mut impl Probe, line: u64, levels: &[Level]) -> Option<P
     Some(PolicyEvidence { ways, runs: RUNS, sequences })
 }
 
-/// The accesses of a sequence; behind each, loads by which the levels in front lose its line.
+/// The accesses of a sequence; after each, loads by which the levels in front lose its line.
 fn chain(
     probe: &impl Probe,
     sequence: &[u32],

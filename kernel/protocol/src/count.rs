@@ -39,7 +39,7 @@ pub struct Count<'a> {
     /// Where counting starts and stops, all in one task of ring 3; only what that task does in between is counted. Empty:
     /// everything is counted, from the beginning to the end.
     pub gate: Vec<GatePoint>,
-    /// Energy that is read before and behind, by the names of the crate `events`.
+    /// Energy that is read before and after, by the names of the crate `events`.
     #[serde(borrow)]
     pub energy: Vec<Cow<'a, str>>,
 }

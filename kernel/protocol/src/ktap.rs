@@ -23,7 +23,7 @@ pub const PLAN: &str = "1..";
 const RUN: &str = "the run";
 /// What stands before each line of a nested test.
 const INDENT: &str = "    ";
-/// What is said behind a point of which nothing is.
+/// What is said after a point of which nothing is.
 const NOTHING: [&str; 2] = ["", ""];
 const LINE_END: &str = "\r\n";
 /// Most figures on a point: the record has all.
@@ -65,7 +65,7 @@ impl Ktap {
         out
     }
 
-    /// The lines behind a record, in UTF-8.
+    /// The lines after a record, in UTF-8.
     pub fn behind(&mut self, record: &Record) -> Vec<u8> {
         let mut out = Vec::new();
         match record {

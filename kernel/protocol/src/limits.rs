@@ -59,7 +59,7 @@ pub const MAX_STEPS: u64 = 1_000_000_000;
 pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
 /// Runs before measuring.
 pub const MAX_WARMUP: u32 = 1_000_000;
-/// Bytes that a body may start behind a multiple of 64.
+/// Bytes that a body may start after a multiple of 64.
 pub const MAX_ALIGNMENT_OFFSET: u8 = 63;
 /// Longest time limit of a run, in milliseconds: an hour.
 pub const MAX_TIME_LIMIT_MS: u32 = 3_600_000;

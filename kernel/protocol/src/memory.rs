@@ -2,7 +2,7 @@
 //!
 //! Where it lies is decided on the host, from sizes and pages alone, so that any machine and any run sees the same addresses:
 //! as low as it fits, because what lies below 2 GiB takes the short encodings and below 4 GiB 32-bit code reaches it. In front of
-//! each piece and behind it at least [`GUARD_BYTES`] are not mapped.
+//! each piece and after it at least [`GUARD_BYTES`] are not mapped.
 
 use crate::bits::Bits;
 use crate::control::{MemoryType, PageSize, Ring};

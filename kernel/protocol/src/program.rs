@@ -7,7 +7,7 @@
 //! | 0 | 8 | [`sum`] of what follows |
 //! | 8 | 4 | length of the head |
 //! | 12 | .. | head: [`Head`] in postcard form |
-//! | .. | .. | the bytes of all segments, one behind the other |
+//! | .. | .. | the bytes of all segments, one after the other |
 //!
 //! The CRC of the job would take a long time over megabytes, so the sum goes by words.
 
@@ -49,7 +49,7 @@ pub struct Call<'a> {
     pub program: u16,
     /// Address of the function.
     pub function: u64,
-    /// Code that runs behind each run, unmeasured.
+    /// Code that runs after each run, unmeasured.
     #[serde(borrow)]
     pub teardown: alloc::borrow::Cow<'a, [u8]>,
 }
@@ -82,7 +82,7 @@ pub struct Segment {
     pub address: u64,
     /// Bytes that it has at the beginning.
     pub bytes: u64,
-    /// Bytes in memory; those behind [`Segment::bytes`] are zero.
+    /// Bytes in memory; those after [`Segment::bytes`] are zero.
     pub memory: u64,
     /// It may be written to, and every item finds it as it was.
     pub write: bool,
@@ -173,7 +173,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Puts a program into its binary form: `contents` are the bytes of all segments, one behind the other.
+/// Puts a program into its binary form: `contents` are the bytes of all segments, one after the other.
 ///
 /// # Errors
 /// It has what cannot be mapped, or other bytes than its segments say.

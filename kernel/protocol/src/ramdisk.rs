@@ -1,4 +1,4 @@
-//! The ramdisk: a job in binary, behind a header that tells a foreign, newer, cut or damaged file
+//! The ramdisk: a job in binary, after a header that tells a foreign, newer, cut or damaged file
 //! from a good one; then sections with what else the firmware may use.
 //!
 //! | offset | bytes | content, little endian |
@@ -19,7 +19,7 @@
 //! | 8 | .. | content |
 //!
 //! The checksum covers the job alone: a section has one of its own if it needs one, so that damage there costs the
-//! section and not the job. Unknown kinds are passed over, and so are bytes behind the last section: boot loaders
+//! section and not the job. Unknown kinds are passed over, and so are bytes after the last section: boot loaders
 //! round lengths up.
 
 mod section;
@@ -83,7 +83,7 @@ pub fn pack(job: &Job) -> Result<Vec<u8>, RamdiskError> {
     pack_with(job, &[])
 }
 
-/// Puts a job into its binary form, with sections behind it.
+/// Puts a job into its binary form, with sections after it.
 ///
 /// # Errors
 /// [`RamdiskError::Limit`] if the job breaks a bound: what is packed here always unpacks.

@@ -38,7 +38,7 @@ pub struct Sampling<'a> {
     /// Most samples a millisecond: what comes faster gets a longer period. 0: no limit.
     pub limit_per_ms: u32,
     /// Every event is sampled with PEBS: by records that the processor writes of the instruction itself, and not by an
-    /// interrupt behind it. Without it, those whose attributes say so (`:p`).
+    /// interrupt after it. Without it, those whose attributes say so (`:p`).
     pub precise: bool,
     /// The branches that the processor recorded before each sample are counted.
     pub branches: bool,

@@ -65,7 +65,7 @@ fn frozen(context: &mut Context) -> Result<(), PmuError> {
     Ok(())
 }
 
-/// Not tried, as everything behind it would count nothing.
+/// Not tried, as everything after it would count nothing.
 fn never_ends() -> Finding {
     Finding::fail("a freeze that can be ended", "the bits of the status cannot be cleared")
 }

@@ -240,7 +240,7 @@ fn period(context: &mut Context) -> Outcome {
     tag(context, long, 0, work)?;
     let whole = Unit::Op.count(tag(context, long, 0, work)?.control);
     let [less, more] = match context.emulated {
-        // The operation behind the last one is the one that is tagged, and there are some behind the piece.
+        // The operation after the last one is the one that is tagged, and there are some after the piece.
         Some(_) => [(whole - 16) & !15, (whole + 32) & !15],
         None => [(whole / 2) & !15, (2 * whole) & !15],
     };

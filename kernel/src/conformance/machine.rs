@@ -19,7 +19,7 @@ pub enum Work {
     },
     /// [`Ring0Code::Rewrite`].
     Rewrite {
-        /// Turns of the loop behind the write.
+        /// Turns of the loop after the write.
         turns: u64,
         /// The write.
         write: Write,

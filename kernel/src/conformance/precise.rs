@@ -91,7 +91,7 @@ pub(super) fn armed_with(
     [records, threshold]: [usize; 2],
 ) -> Result<(Store, Drain), PmuError> {
     let mut store = Store::with_groups(format, config, records, threshold);
-    // The event behind the overflow makes the record.
+    // The event after the overflow makes the record.
     let preset = context.arm(counter, PERIOD - 1)?;
     store.set_reset(counter, preset);
     context.driver.use_store(context.machine, &store)?;

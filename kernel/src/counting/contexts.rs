@@ -41,7 +41,7 @@ struct Binding {
     valid: bool,
     /// Whether each task is counted; for the system, all are.
     counted: Vec<bool>,
-    /// What each task came to, its children that have exited included, and behind them what ran in no task.
+    /// What each task came to, its children that have exited included, and after them what ran in no task.
     counts: Vec<Counts>,
     /// How much of that each task has from others that have exited.
     inherited: Vec<Counts>,
@@ -64,7 +64,7 @@ pub struct Contexts {
     current: Option<u16>,
     /// The binding that has the counters, or [`NOBODY`].
     loaded: usize,
-    /// The binding that is to have them while each task runs, or behind these the kernel; likewise.
+    /// The binding that is to have them while each task runs, or after these the kernel; likewise.
     holders: Vec<usize>,
     family: Family,
     switches: u64,
@@ -453,7 +453,7 @@ impl Contexts {
             return Ok(());
         }
         if let Some(binding) = self.bindings.get_mut(self.loaded) {
-            // Read when it stands, so that nothing comes behind.
+            // Read when it stands, so that nothing comes after.
             binding.session.stop(platform)?;
             self.flush(platform)?;
             let before = core::mem::replace(&mut self.loaded, NOBODY);
@@ -470,7 +470,7 @@ impl Contexts {
     }
 }
 
-/// The place of `task` among so many; of the kernel, which `None` is, behind them.
+/// The place of `task` among so many; of the kernel, which `None` is, after them.
 #[inline]
 fn place(tasks: u16, task: Option<u16>) -> usize {
     usize::from(task.unwrap_or(tasks))

@@ -159,7 +159,7 @@ impl Reading {
             let Some(raw) = line.read(machine) else { return false };
             *count = Count { raw, counted: time, enabled: time };
         }
-        // Behind the values: a counter whose bit is set has wrapped before or behind its read.
+        // Behind the values: a counter whose bit is set has wrapped before or after its read.
         self.is_quiet(machine, 0)
     }
 

@@ -9,7 +9,7 @@ use events::request::Attributes;
 /// One event to count, and what follows from its overflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The event, in the syntax of the crate `events`, attributes behind it.
+    /// The event, in the syntax of the crate `events`, attributes after it.
     pub text: String,
     /// Attributes beside those of the text, which come first.
     pub attributes: Attributes,

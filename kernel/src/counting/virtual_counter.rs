@@ -50,7 +50,7 @@ pub struct VirtualCounter {
 
 impl VirtualCounter {
     /// Sets the counter, which stands still, so that it counts on from `total`, with `into` events of the period
-    /// behind it. The handler's count of its overflows is taken as it is now.
+    /// after it. The handler's count of its overflows is taken as it is now.
     ///
     /// # Errors
     /// The counter does not exist or cannot be set so, or a register refuses.

@@ -135,7 +135,7 @@ fn s4_tasks_have_a_total_with_its_resolution() {
     let mut uncounted = Vec::new();
     let all = totals(&had, Ok(&mut machine), interval, &mut uncounted);
     assert_eq!(uncounted, []);
-    // The platform counts in joules: 1,536 times 200 of 2^-16 J are 4.7. How far it moves at once is found at one of its own updates, behind which the interval begins.
+    // The platform counts in joules: 1,536 times 200 of 2^-16 J are 4.7. How far it moves at once is found at one of its own updates, after which the interval begins.
     let [platform, cores] = &all[..] else { panic!("{all:?}") };
     assert_eq!((platform.unit, platform.units, platform.joules), (0, 4, 4.0));
     assert_eq!((cores.units, cores.joules, cores.resolution), (200 * 128, 1.5625, 0.0078125));

@@ -330,7 +330,7 @@ fn pushed_flags_are_corrected_and_popped_ones_must_leave_the_trap_flag_alone() {
     assert_eq!(track(&body, 1, &Filter::default(), &bad).1, Some(Refusal::TrapFlag));
 }
 
-/// A load of SS holds the trap back until the instruction behind it is done.
+/// A load of SS holds the trap back until the instruction after it is done.
 #[test]
 fn an_instruction_in_a_shadow_is_counted() {
     // mov ss, eax; push rax; nop
@@ -364,7 +364,7 @@ fn what_cannot_be_stepped_over_is_refused_by_name() {
     assert_eq!(refusal, Some(Refusal::Lost { from: CODE + 1, to: CODE + 3 }));
 }
 
-/// Hypervisors that forget the trap behind CPUID do not matter.
+/// Hypervisors that forget the trap after CPUID do not matter.
 #[test]
 fn cpuid_is_executed_by_the_tracker() {
     fn checked(frame: &mut TrapFrame) {

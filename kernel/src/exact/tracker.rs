@@ -1,6 +1,6 @@
 //! From trap to trap: which instruction was executed between them, and what it did.
 //!
-//! A trap shows the registers behind one instruction and before the next. So each trap counts the instruction that was
+//! A trap shows the registers after one instruction and before the next. So each trap counts the instruction that was
 //! seen at the last one, now that it is known where it went, and looks at the next, as long as the registers still hold
 //! its addresses. An instruction that faults makes no trap and is not counted.
 
@@ -64,7 +64,7 @@ struct Seen {
     kind: Kind,
     accesses: Accesses,
     frame: TrapFrame,
-    /// The next one, if the trap may come behind that.
+    /// The next one, if the trap may come after that.
     shadowed: Option<(Instruction, Accesses)>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Tracker<'a> {
         let kind = step::kind(&instruction);
         self.refuse(&instruction, kind)?;
         if instruction.mnemonic() == Mnemonic::Cpuid {
-            // Every hypervisor executes it in the guest's place, and not all of them make the trap behind it.
+            // Every hypervisor executes it in the guest's place, and not all of them make the trap after it.
             let values = processor.cpuid(frame.rax as u32, frame.rcx as u32).map(u64::from);
             [frame.rax, frame.rbx, frame.rcx, frame.rdx] = values;
             frame.rip = instruction.next_ip();
@@ -203,7 +203,7 @@ impl<'a> Tracker<'a> {
         step::decode(bytes, rip, bits.number().into())
     }
 
-    /// Instructions behind which no trap comes, or only after code that is not the snippet's.
+    /// Instructions after which no trap comes, or only after code that is not the snippet's.
     fn refuse(&self, instruction: &Instruction, kind: Kind) -> Result<(), Refusal> {
         let leaves = match kind {
             // The exceptions' vectors end the run as faults.

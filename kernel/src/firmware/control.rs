@@ -1,4 +1,4 @@
-//! What a snippet asks of the machine: put in force before it, reported, taken back behind it.
+//! What a snippet asks of the machine: put in force before it, reported, taken back after it.
 
 use super::memory::{memory_type, size};
 use super::probe::Machine;

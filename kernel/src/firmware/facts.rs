@@ -259,7 +259,7 @@ impl Probe for Timed<'_> {
         fill(words, &memory, &mut |_| self.beat());
         let measured = count.min(MOST_OF_WALK);
         let floor = {
-            // The walk's first pointer is put back behind it.
+            // The walk's first pointer is put back after it.
             let (at, first) = (self.address(LARGE), words[0]);
             self.floors.remove(&measured);
             let floor = self.floor(measured);

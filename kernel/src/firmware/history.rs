@@ -35,7 +35,7 @@ impl Historian for Target<'_> {
     }
 
     fn disarm(&mut self) {
-        // SAFETY: the gate is closed behind every run, and `run_armed` returns behind it or behind a fault, after which
+        // SAFETY: the gate is closed after every run, and `run_armed` returns after it or after a fault, after which
         // the counters are stopped.
         unsafe { stop_on_overflow::uninstall() };
     }

@@ -129,7 +129,7 @@ impl Sampler for Target<'_> {
         let place = |(emitted, program): (&tasks::Emitted, Option<ProgramKey>)| CodePlace {
             body: hex(emitted.body.clone()),
             init: hex(emitted.init.clone()),
-            // The software interrupt at the end has two bytes; what overflows on its way in is sampled behind it.
+            // The software interrupt at the end has two bytes; what overflows on its way in is sampled after it.
             function: hex(emitted.init.start..emitted.exit + 3),
             program,
         };

@@ -57,7 +57,7 @@ pub(super) struct Target<'a> {
     meters: Result<EnergyMeters, NoEnergy>,
     /// What the item asks of the machine.
     pub(super) asked: Asked,
-    /// What is put back behind every item.
+    /// What is put back after every item.
     found: Found,
     /// Who else runs.
     others: Others,

@@ -87,7 +87,7 @@ extern "sysv64" fn entry_frame(turns: u64, entry_frame: *const EntryFrame) {
 /// The software interrupt of ring 3: nothing to do, and no EOI.
 fn on_software_interrupt(_: &mut TrapFrame) {}
 
-/// The load of [`Ring3Code::Faults`]: goes on behind it.
+/// The load of [`Ring3Code::Faults`]: goes on after it.
 fn on_page_fault(frame: &mut TrapFrame) {
     frame.rip += workload::fault_bytes();
 }

@@ -48,7 +48,7 @@ pub(super) fn median(runs: &[Run], place: usize) -> f64 {
 }
 
 /// Instructions of a snippet by which those of the handler in front of its writes are made up for, where it comes in
-/// the middle of the writes behind the snippet.
+/// the middle of the writes after the snippet.
 const LEAST: u64 = 3;
 
 /// Totals of repeat_on_smi runs: the witness's and the clock's.

@@ -36,7 +36,7 @@ pub(super) struct ProgrammedPass<'a, M: Historian> {
     /// Places in the pass.
     pub clock: usize,
     pub witness: usize,
-    /// Instructions that the witness counts behind the body, and of the clock's handler.
+    /// Instructions that the witness counts after the body, and of the clock's handler.
     pub closing: u64,
     pub handling: u64,
 }

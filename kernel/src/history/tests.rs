@@ -360,7 +360,7 @@ fn m16_a_run_with_a_system_management_interrupt_is_repeated() {
     }
 }
 
-/// A Skylake whose counters freeze 400 instructions behind the overflow; branches are the clock.
+/// A Skylake whose counters freeze 400 instructions after the overflow; branches are the clock.
 fn late(front: &[u8], body: &[u8], end_to_end: bool) -> Result<HistoryResult, Unmeasured> {
     let mut host = Host::new(Model::Skylake);
     host.pmu.set_mutation(Some(Mutation::FreezeLate));

@@ -27,7 +27,7 @@ pub fn of(cpuid: &impl Cpuid) -> Option<CoreKind> {
     }
 }
 
-/// Leaf 4: EAX\[4:0\] is 0 behind the last cache, EAX\[7:5\] the level.
+/// Leaf 4: EAX\[4:0\] is 0 after the last cache, EAX\[7:5\] the level.
 fn has_level_3(cpuid: &impl Cpuid) -> bool {
     let leaves = (0..CACHES).map(|cache| cpuid.cpuid2(4, cache).eax);
     leaves.take_while(|eax| eax & 0x1f != 0).any(|eax| eax >> 5 & 7 == 3)

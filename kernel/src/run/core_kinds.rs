@@ -23,11 +23,11 @@ pub struct Part<'j, 'a> {
     pub core: Option<CoreKind>,
     /// Why it cannot be run.
     pub refused: Option<String>,
-    /// Another part of the item comes behind it.
+    /// Another part of the item comes after it.
     pub more: bool,
 }
 
-/// All items of a job, in order, behind [`find`].
+/// All items of a job, in order, after [`find`].
 pub fn parts<'j, 'a>(
     items: &'j [Item<'a>],
     kinds: &'j Kinds,

@@ -19,7 +19,7 @@ use protocol::record::Record;
 /// An item that runs: where it stands in the job, on what, and where the records go that it writes before its last one.
 struct Run<'a, M> {
     index: u32,
-    /// The kind of core that it is for, of an item that several kinds run, and whether another one's turn comes behind it.
+    /// The kind of core that it is for, of an item that several kinds run, and whether another one's turn comes after it.
     core: Option<CoreKind>,
     more: bool,
     machine: &'a mut M,
@@ -27,7 +27,7 @@ struct Run<'a, M> {
 }
 
 impl<M: Machine> Run<'_, M> {
-    /// Has `measure` do its work, and returns what it gave with the TSC before and behind it.
+    /// Has `measure` do its work, and returns what it gave with the TSC before and after it.
     fn timed<T>(&mut self, measure: impl FnOnce(&mut Self) -> T) -> (T, [u64; 2]) {
         let start = self.machine.now();
         let result = measure(self);

@@ -133,7 +133,7 @@ fn is_precise(word: &str) -> bool {
     (1..=3).contains(&word.len()) && word.bytes().all(|byte| byte == b'p')
 }
 
-/// Whether one of the words behind the name asks for precision: only the processor's table could tell them from unit masks.
+/// Whether one of the words after the name asks for precision: only the processor's table could tell them from unit masks.
 fn asks_in_its_name(request: &Request) -> bool {
     match &request.base {
         Base::Name(parts) => parts.iter().skip(1).any(|part| is_precise(&part.text)),

@@ -44,7 +44,7 @@ pub struct Armed {
 
 impl Armed {
     /// What the counter starts from is so many events away from its overflow. With PEBS it is one less than the period:
-    /// the overflow arms the counter, and the record is of the event behind it.
+    /// the overflow arms the counter, and the record is of the event after it.
     #[must_use]
     pub fn distance(&self) -> u64 {
         self.period - u64::from(self.selection.precise)

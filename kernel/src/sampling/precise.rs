@@ -12,7 +12,7 @@ use protocol::sampling::Sampling;
 
 /// Records that the buffer holds: 50 kB of the largest, 250 kB with branch records.
 const RECORDS: usize = 256;
-/// Records at which the buffer interrupts. What comes while the interrupt waits fits behind it.
+/// Records at which the buffer interrupts. What comes while the interrupt waits fits after it.
 const THRESHOLD: usize = 192;
 
 /// Memory for the records of a session, with so many branch records each, and what else is asked for, where the format has
@@ -79,7 +79,7 @@ pub(super) fn witness(
     Some((free.remove(at), if instructions { all } else { *plain }))
 }
 
-/// How far the addresses of records of this format are behind the event, in words.
+/// How far the addresses of records of this format are after the event, in words.
 pub(super) fn skid(format: Format) -> String {
     let number = format.number();
     match format.is_exact() {

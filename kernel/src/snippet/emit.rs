@@ -5,7 +5,7 @@
 //! ```text
 //! entry:  save the ABI's registers and the stack pointer; give every register its start value
 //!         init
-//!         fill up with NOPs, so that the body starts at a multiple of 64 bytes, or as far behind one as asked
+//!         fill up with NOPs, so that the body starts at a multiple of 64 bytes, or as far after one as asked
 //!         start = TSC, between two LFENCE, all registers and flags preserved
 //!         open the gate of the counters, if events are counted, likewise
 //!         late init; if asked for, drain the front end
@@ -23,7 +23,7 @@
 //! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 //!
-//! A function is called once. The smaller code size has a call of the same length that leads behind itself, so that what the
+//! A function is called once. The smaller code size has a call of the same length that leads after itself, so that what the
 //! two differ in is the function from its first instruction to its RET.
 //!
 //! What differs for ring 3 and for 32-bit code is in `mode_switch`; the gate's code at markers in the body is in `pauses`.
@@ -56,9 +56,9 @@ pub struct Data {
     count: u64,
     /// TSC before the body.
     pub start: u64,
-    /// TSC behind it.
+    /// TSC after it.
     pub stop: u64,
-    /// Of each model-specific register that is read: before and behind.
+    /// Of each model-specific register that is read: before and after.
     pub msrs: [[u64; 2]; MAX_MSRS],
     /// What IRETQ takes on the way to ring 3: RIP, CS, RFLAGS, RSP, SS. On the way to 32-bit code of ring 0 the first is
     /// what the far jump takes.
@@ -93,7 +93,7 @@ pub struct Emitted {
     pub copy_bytes: u64,
     /// The teardown code.
     pub teardown: Range<u64>,
-    /// The code behind the write that closes the gate, or behind the first one of several.
+    /// The code after the write that closes the gate, or after the first one of several.
     pub closed: Range<u64>,
     /// For ring 3: where `arch::ring3::SNIPPET_VECTORS` have to lead.
     pub landings: Option<[u64; 3]>,
@@ -115,7 +115,7 @@ const R14: u8 = 14;
 const R15: u8 = 15;
 
 /// Emits the function for `copies` copies of the snippet's body into `memory`. Counters count while the body runs:
-/// `gate` opens before it and closes behind it.
+/// `gate` opens before it and closes after it.
 ///
 /// # Panics
 /// If the memory is too small: `protocol::limits` makes sure that checked snippets fit.

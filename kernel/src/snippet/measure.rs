@@ -53,7 +53,7 @@ pub trait Runner {
         false
     }
 
-    /// Completes what `control` said, behind the last run.
+    /// Completes what `control` said, after the last run.
     fn finish(&mut self, controls: &mut Vec<Applied>) {
         let _ = controls;
     }

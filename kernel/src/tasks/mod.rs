@@ -2,7 +2,7 @@
 //!
 //! [`scheduler`] decides whose turn it is, and [`ticks`] when the timer comes next; [`emit`] makes a loop out of a task's
 //! code; [`assigned`] is what of it each processor does; `report` puts together how it went. The processors themselves are
-//! behind [`Machine`], so that all this runs on the host as well. Whoever counts or samples watches through an
+//! after [`Machine`], so that all this runs on the host as well. Whoever counts or samples watches through an
 //! [`Observer`] on each processor.
 
 pub mod assigned;

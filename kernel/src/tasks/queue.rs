@@ -9,7 +9,7 @@ const NONE: u16 = u16::MAX;
 /// Tasks that wait, the next one first: a list, as each is in it once at most.
 #[derive(Debug)]
 pub struct Queue {
-    /// Of each task by its number: the one behind it.
+    /// Of each task by its number: the one after it.
     behind: Box<[u16]>,
     first: u16,
     last: u16,

@@ -15,7 +15,7 @@ use xtask::setup::qemu;
 pub enum Media {
     /// iPXE, in the ROM of its network card.
     Network,
-    /// A stick behind a switch.
+    /// A stick after a switch.
     Stick,
 }
 

@@ -70,7 +70,7 @@ impl Task {
             put(&half.to_le_bytes());
         }
         put(&1u32.to_le_bytes());
-        // Entry, program headers behind this header, no sections.
+        // Entry, program headers after this header, no sections.
         for word in [self.emitted.init.start, 64, 0] {
             put(&word.to_le_bytes());
         }

@@ -123,7 +123,7 @@ impl Block {
     }
 }
 
-/// A block's command lines: all of its lines, or those behind a prompt where it shows what they print.
+/// A block's command lines: all of its lines, or those after a prompt where it shows what they print.
 pub fn commands(block: &Block) -> Vec<String> {
     if !block.has_commands() {
         return Vec::new();
@@ -132,6 +132,6 @@ pub fn commands(block: &Block) -> Vec<String> {
     let lines = block.text.lines().filter(|line| !line.is_empty());
     let lines =
         lines.filter_map(|line| if prompted { line.strip_prefix("$ ") } else { Some(line) });
-    // A comment begins behind a space, and no example has a `#` in quotes.
+    // A comment begins after a space, and no example has a `#` in quotes.
     lines.map(|line| line.split(" #").next().unwrap_or(line).trim_end().to_string()).collect()
 }

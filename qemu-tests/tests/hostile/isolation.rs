@@ -103,7 +103,7 @@ fn x1_tables_of_the_firmware_are_put_back_and_named_and_what_follows_is_right() 
             names.extend([format!("control {name}"), format!("fault {name}")]);
         }
     }
-    // Directly behind the overwritten IDT: timer interrupts and the calls of ring 3 need it.
+    // Directly after the overwritten IDT: timer interrupts and the calls of ring 3 need it.
     job.push_str("[[run]]\nname = \"tasks\"\ntick-ns = 20000\n");
     for (name, ring) in [("a", 0), ("b", 3)] {
         let _ = write!(job, "[[run.task]]\nname = \"{name}\"\nasm = \"nop\"\nturns = 50000\n");

@@ -118,7 +118,7 @@ impl UserFolder {
             let found = bytes[from..].windows(part.len()).position(|at| at == part);
             found.map(|at| from + at)
         };
-        // The mark stands in the code as well, so the index is looked for behind each.
+        // The mark stands in the code as well, so the index is looked for after each.
         let mut at = 0;
         let place = loop {
             at = find(mark, at).expect("an archive") + mark.len();

@@ -121,7 +121,7 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.nop_1(dword_ptr(m))),
 ];
 
-/// Makes all flags what CF is, behind BT and its kin: they leave OF, SF, AF and PF undefined, and QEMU's depend on what it
+/// Makes all flags what CF is, after BT and its kin: they leave OF, SF, AF and PF undefined, and QEMU's depend on what it
 /// knows of the flags where it translates, so on where blocks begin.
 pub fn define_flags(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.sbb(eax, eax)

@@ -21,7 +21,7 @@ pub struct Target {
 
 /// Most instructions that a loop executes, or one round if that has more.
 const LOOP_BUDGET: u32 = 300;
-/// Most that a sequence executes; what comes behind is left out.
+/// Most that a sequence executes; what comes after is left out.
 const BUDGET: u32 = 1200;
 
 /// Code as it is being written.
@@ -35,7 +35,7 @@ pub struct Emitter {
     /// Nothing that is interrupted in its middle: how often is not known.
     whole: bool,
     pub(super) ring: u8,
-    /// Which function this is within; they call those behind.
+    /// Which function this is within; they call those after.
     pub(super) level: usize,
 }
 
@@ -129,7 +129,7 @@ impl Emitter {
         u32::from(count).min(LOOP_BUDGET / (2 + self.cost(body))).max(1)
     }
 
-    /// The function that a call goes to: one behind the one it is in.
+    /// The function that a call goes to: one after the one it is in.
     pub(super) fn callee(&self, number: u8) -> Option<usize> {
         let count = self.functions.len() - self.level;
         (count > 0).then(|| self.level + usize::from(number) % count)
@@ -177,7 +177,7 @@ impl Emitter {
         })
     }
 
-    /// `instruction`, behind which #GP goes on.
+    /// `instruction`, after which #GP goes on.
     pub(super) fn guarded(&mut self, instruction: impl FnOnce(&mut Self) -> Result) -> Result {
         let mut next = self.asm.create_label();
         self.asm.lea(r14, ptr(next))?;

@@ -63,7 +63,7 @@ impl Emitter {
         }
     }
 
-    /// A jump ends QEMU's block. Within one, what is to go on without a breakpoint (RF), as behind a page fault, goes on to its
+    /// A jump ends QEMU's block. Within one, what is to go on without a breakpoint (RF), as after a page fault, goes on to its
     /// end, and so into what an INT n pushes there.
     pub(super) fn new_block(&mut self) -> Result {
         let mut next = self.asm.create_label();

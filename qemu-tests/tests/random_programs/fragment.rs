@@ -129,7 +129,7 @@ pub enum Fragment {
     /// A conditional jump to the very next instruction, with this count in ECX: one of the flags, or [`ON_COUNT`] and more.
     Nowhere(u8, Test, u8),
     Loop(LoopKind, u8, Vec<Fragment>),
-    /// Of one of the functions behind the one that this is in.
+    /// Of one of the functions after the one that this is in.
     Call(CallKind, u8),
     /// Calls nested so deep.
     Deep(u8),
@@ -170,7 +170,7 @@ pub enum Fragment {
     SystemCall,
 }
 
-/// A program: its functions call only those behind them.
+/// A program: its functions call only those after them.
 #[derive(Clone, Debug)]
 pub struct Code {
     pub main: Vec<Fragment>,

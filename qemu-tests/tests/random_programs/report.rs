@@ -10,7 +10,7 @@ pub struct Report {
     pub counts: Vec<u64>,
     /// Everything else, by name.
     pub rest: Vec<(String, String)>,
-    /// Lines behind it.
+    /// Lines after it.
     pub details: Vec<String>,
 }
 

@@ -231,7 +231,7 @@ impl Emitter {
         self.asm.zero_bytes()?;
         self.asm.db(&code)?;
         self.asm.set_label(&mut back)?;
-        // The upper halves of registers are undefined behind 32-bit code.
+        // The upper halves of registers are undefined after 32-bit code.
         for register in [rax, rcx, rdx, rbx, rsi, rdi, r8, r9, r10, r11] {
             self.asm.xor(register, register)?;
         }

@@ -31,7 +31,7 @@ fn saved_in_the_end(machine: &Machine, report: &[u8]) {
     let is_saved = before == 1;
     let mut on = machine.start(OnReset::Ends);
     if is_saved {
-        // The cut came behind the last write: the variables may be there, or not any more, and then it measures again.
+        // The cut came after the last write: the variables may be there, or not any more, and then it measures again.
         on.wait_for("BdsDxe: starting", 1);
         let either = ["barecount: saving", "{\"seq\":0,"];
         while !either.iter().any(|text| on.text().contains(text)) {

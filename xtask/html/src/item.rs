@@ -4,7 +4,7 @@ use crate::model::{Item, Note, Part, Run};
 use crate::{code, flame, heat, machine, plot, spread, table};
 use maud::{Markup, html};
 
-/// The item behind its name; its parts of several runs stand side by side.
+/// The item after its name; its parts of several runs stand side by side.
 pub fn render(item: &Item, index: usize, runs: &[Run]) -> Markup {
     let beside = runs.len() > 1;
     html! {
@@ -24,7 +24,7 @@ pub fn render(item: &Item, index: usize, runs: &[Run]) -> Markup {
     }
 }
 
-/// Whether there is something behind the item's name.
+/// Whether there is something after the item's name.
 pub fn has_parts(item: &Item) -> bool {
     item.bodies.iter().any(|(_, parts)| !parts.is_empty())
 }

@@ -171,7 +171,7 @@ pub struct Cell {
     pub text: String,
     /// How it is to be taken.
     pub tone: Tone,
-    /// A bar behind the text, as a share of the cell's width.
+    /// A bar after the text, as a share of the cell's width.
     pub share: Option<f64>,
     /// It is code.
     pub code: bool,
@@ -385,7 +385,7 @@ impl Cell {
         Self { text: text.into(), code: true, ..Self::default() }
     }
 
-    /// A number with a bar behind it.
+    /// A number with a bar after it.
     pub fn bar(text: impl Into<String>, share: f64) -> Self {
         Self { text: text.into(), share: Some(share), ..Self::default() }
     }

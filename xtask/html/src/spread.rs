@@ -105,7 +105,7 @@ mod tests {
         let path = bars(&[1.0, 1.0, 2.0, 9.0], 1.0, 9.0);
         assert_eq!(path.matches('M').count(), 3);
         assert!(path.starts_with("M0 24v-23h1.8v23z"), "{path}");
-        // The greatest is in the last one, not behind it.
+        // The greatest is in the last one, not after it.
         assert!(path.contains("M97.9 24v-11.5"), "{path}");
     }
 

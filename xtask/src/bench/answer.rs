@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Words of eight bytes that come to 5 MB.
 const WORDS: u32 = 5_000_000 / 8;
 
-/// What is typed behind `cargo xtask run`, and how it is called.
+/// What is typed after `cargo xtask run`, and how it is called.
 const WAYS: [(&str, &[&str]); 4] = [
     ("--asm nop", &["--asm", "nop"]),
     ("a function of an unchanged object", &["--object", "small.o", "--function", "f"]),

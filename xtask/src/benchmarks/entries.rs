@@ -25,7 +25,7 @@ pub struct Benchmark {
     pub parameter: u64,
     /// Its symbol.
     pub function: String,
-    /// Symbols of what runs before and behind each run, unmeasured.
+    /// Symbols of what runs before and after each run, unmeasured.
     pub around: [Option<String>; 2],
 }
 

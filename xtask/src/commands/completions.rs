@@ -12,7 +12,7 @@ pub fn run(arguments: &Completions) -> Result<u8> {
     super::write_text(arguments.out.as_deref(), &script(arguments.shell))
 }
 
-/// The shell's script for the program by its own name, and for bash behind `cargo` too.
+/// The shell's script for the program by its own name, and for bash after `cargo` too.
 fn script(shell: Shell) -> String {
     let (mut command, subcommand) = cli::described();
     // For bash, clap_complete 4.6 writes two different names of one function for a name with a hyphen.

@@ -50,7 +50,7 @@ impl<'a> ByName<'a> {
     }
 }
 
-/// All items, in the new report's order; behind them those that only the old one has.
+/// All items, in the new report's order; after them those that only the old one has.
 ///
 /// # Errors
 /// No item is in both.
@@ -109,7 +109,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The figures of both, in the new one's order; behind them those that only the old one has. `ticks`: why ticks of the
+    /// The figures of both, in the new one's order; after them those that only the old one has. `ticks`: why ticks of the
     /// TSC are not the same in both.
     pub(super) fn figures(&self, ticks: Option<&str>) -> Vec<FigurePair<'a>> {
         let of = |item: Option<&'a Item>| item.map_or(&[][..], |item| &item.figures);

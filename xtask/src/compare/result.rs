@@ -20,7 +20,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// How the figures that vary were judged.
     pub test: TestUsed,
-    /// The items, in the new report's order; behind them those that only the old one has.
+    /// The items, in the new report's order; after them those that only the old one has.
     pub items: Vec<ItemCompared>,
 }
 

@@ -11,7 +11,7 @@ pub fn has_wildcard(text: &str) -> bool {
 }
 
 /// `text` with each name that has wild cards replaced by the names that it fits, its modifiers
-/// behind each. Without wild cards it is returned as it is.
+/// after each. Without wild cards it is returned as it is.
 ///
 /// # Errors
 /// A name fits nothing.

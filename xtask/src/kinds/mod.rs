@@ -33,7 +33,7 @@ use protocol::record::{
 };
 
 /// Calls a macro with the table of what stands in a job file: key, what is read, and what is decided of it. Those that stand for
-/// snippets are decided by themselves; all others become items behind them, in this order.
+/// snippets are decided by themselves; all others become items after them, in this order.
 macro_rules! sections {
     ($with:ident!()) => {
         $with! {

@@ -19,7 +19,7 @@ pub fn check(asked: &str) -> Result<(), MachineError> {
     }
 }
 
-/// The models of `-cpu help`: the first word of each line between the heading and the empty one; before QEMU 8 behind
+/// The models of `-cpu help`: the first word of each line between the heading and the empty one; before QEMU 8 after
 /// an `x86`.
 fn names(help: &str) -> Vec<&str> {
     let models = help.lines().skip(1).take_while(|line| !line.trim().is_empty());

@@ -88,7 +88,7 @@ pub struct Virtual {
 pub enum Console {
     /// This program, through QEMU's standard output.
     Pipe,
-    /// Somebody at a terminal, with QEMU's monitor behind C-a.
+    /// Somebody at a terminal, with QEMU's monitor after C-a.
     Terminal,
 }
 
@@ -106,7 +106,7 @@ pub enum Cpus {
 
 /// Timers of QEMU's HPET whose registers lie within its 0x400 bytes; `hpet.timers` takes up to 32.
 const MAX_HPET_TIMERS: u32 = 24;
-/// Processors that the emulated PMU can be on: one timer each, behind the two that may replace the PC's old ones.
+/// Processors that the emulated PMU can be on: one timer each, after the two that may replace the PC's old ones.
 pub const MAX_EMULATED: u32 = MAX_HPET_TIMERS - 2;
 
 /// MiB that a guest gets if nobody says how much: 256 for one processor, and for each other one its stacks, its memory areas
@@ -170,7 +170,7 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
         list.add(&["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")]);
         let cpus = machine.cpus.count();
         if cpus > 1 {
-            // One alarm clock for each processor, behind the two that may replace the PC's old timers.
+            // One alarm clock for each processor, after the two that may replace the PC's old timers.
             list.add(&["-global", &format!("hpet.timers={}", (cpus + 2).min(MAX_HPET_TIMERS))]);
         }
         if let Some(file) = &machine.plugin {

@@ -13,7 +13,7 @@ fn is_top(metric: &Definition) -> bool {
     metric.parent.is_none() && (TOP.contains(&metric.name.as_str()) || metric.name == BESIDE)
 }
 
-/// The metrics of the tree down to `level`, each behind its parent. Below the first level, one that needs what is not
+/// The metrics of the tree down to `level`, each after its parent. Below the first level, one that needs what is not
 /// read is left out with all that is below it.
 ///
 /// # Errors

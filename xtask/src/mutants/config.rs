@@ -76,7 +76,7 @@ fn within(globs: &[String], path: &str) -> Vec<String> {
     let path = path.trim_end_matches('/');
     let inside = |glob: &String| {
         let below = format!("{path}/");
-        // A folder's own glob ends in `/**`, which needs something behind the slash.
+        // A folder's own glob ends in `/**`, which needs something after the slash.
         if examines(std::slice::from_ref(glob), path) || glob.starts_with(&format!("{path}/**")) {
             return if path.ends_with(".rs") { Some(path.to_string()) } else { Some(below + "**") };
         }

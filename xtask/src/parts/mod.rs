@@ -86,7 +86,7 @@ impl Part {
 
 /// The first bytes of an archive; the digit changes with its form.
 const MAGIC: &[u8; 8] = b"bcparts1";
-/// Bytes of the index's length behind it.
+/// Bytes of the index's length after it.
 const LENGTH: usize = size_of::<u32>();
 
 /// What stands in front of the parts.
@@ -101,7 +101,7 @@ struct Index {
 #[derive(Debug, Deserialize, Serialize)]
 struct Entry {
     part: Part,
-    /// From the first byte behind the index.
+    /// From the first byte after the index.
     at: usize,
     /// Compressed.
     packed: usize,

@@ -52,7 +52,7 @@ impl Calls {
         self
     }
 
-    /// Puts the arguments where a function finds them that is called directly behind this.
+    /// Puts the arguments where a function finds them that is called directly after this.
     #[must_use]
     pub fn arguments(mut self, arguments: &[u64]) -> Self {
         self.push(arguments);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn arguments_arrive_in_registers_and_on_an_aligned_stack() {
         let address = check as *const () as u64;
-        // push rbx: the stack of a function is 8 beside a multiple of 16; behind the calls: pop rbx; ret
+        // push rbx: the stack of a function is 8 beside a multiple of 16; after the calls: pop rbx; ret
         let mut code = vec![0x53];
         code.extend(Calls::default().call(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).finish());
         code.extend(Calls::default().call(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).finish());

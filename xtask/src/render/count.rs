@@ -174,7 +174,7 @@ fn right_but(table: &mut Table, head: &[String], left: usize) {
     }
 }
 
-/// A count as it is; one that stands for more than its own time scaled, behind a `~`.
+/// A count as it is; one that stands for more than its own time scaled, after a `~`.
 pub(crate) fn value(value: &CountValue) -> String {
     match value.scaled {
         _ if value.enabled == 0 => "-".to_string(),

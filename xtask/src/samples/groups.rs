@@ -97,7 +97,7 @@ impl ValueRow {
         rows
     }
 
-    /// The cells of a table, behind the event.
+    /// The cells of a table, after the event.
     #[must_use]
     pub fn cells(&self) -> [String; 6] {
         let [first, last] = self.ends.map(|value| value.to_string());

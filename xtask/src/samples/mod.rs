@@ -148,7 +148,7 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Samples of one event in one function, or behind one label, of one task.
+/// Samples of one event in one function, or after one label, of one task.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SymbolCount {
     /// The task's name.
@@ -168,7 +168,7 @@ fn inside_events(events: u32, result: &SampleResult) -> impl Iterator<Item = usi
     (0..result.events.len().min(32)).filter(move |event| events >> event & 1 != 0)
 }
 
-/// What is said behind the name of code that is not the usual: 32-bit code.
+/// What is said after the name of code that is not the usual: 32-bit code.
 #[must_use]
 pub fn width(bits: u8) -> &'static str {
     if bits == 32 { " (32-bit)" } else { "" }

@@ -48,7 +48,7 @@ pub fn with_files(files: &[(String, PathBuf)], steps: &[Step], out: &Path) -> io
 
 fn write(files: Vec<(String, Vec<u8>)>, out: &Path) -> io::Result<()> {
     let all: BTreeSet<String> = files.iter().flat_map(|(name, _)| folders(name)).collect();
-    // In order of their names, hence each behind the one that it lies in.
+    // In order of their names, hence each after the one that it lies in.
     let all = all.into_iter().map(|folder| (folder, FOLDER, Vec::new()));
     let files = files.into_iter().map(|(name, bytes)| (name, EXECUTABLE, bytes));
     let entries = all

@@ -9,7 +9,7 @@ pub struct Step {
     command: String,
 }
 
-/// First words of the lines on the console before and behind a command's output.
+/// First words of the lines on the console before and after a command's output.
 const BEGIN: &str = "== begin ";
 const END: &str = "== end ";
 

@@ -1,4 +1,4 @@
-//! Any bytes as an event table: as they are, behind a right header, or as changes to a small good
+//! Any bytes as an event table: as they are, after a right header, or as changes to a small good
 //! table whose checksum is made right again.
 #![no_main]
 

@@ -228,7 +228,7 @@ mod with_tables {
         let registers = registers(&assignment, &requests.iter().collect::<Vec<_>>(), Vendor::Amd);
         assert_eq!(registers.selects.len(), 6);
         assert_eq!(registers.global_control, 0x3f);
-        // The merge event is on the counter behind its event's.
+        // The merge event is on the counter after its event's.
         let at = |select: u64| {
             let on = registers.selects.iter().filter(|(_, value)| *value == select);
             on.map(|(counter, _)| *counter).collect::<Vec<_>>()

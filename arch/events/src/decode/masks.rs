@@ -45,8 +45,8 @@ fn join<'t>(
     select: &EventSelect,
     differs: u64,
 ) -> Option<Candidate<'t>> {
-    // A unit mask behind a colon must not read as a modifier, as ANY does: only the first one stands
-    // behind a dot.
+    // A unit mask after a colon must not read as a modifier, as ANY does: only the first one stands
+    // after a dot.
     let modifier =
         |event: &Event<'_>| event.name.split_once('.').is_some_and(|(_, mask)| is_modifier(mask));
     if let Some(first) = events.iter().position(modifier) {

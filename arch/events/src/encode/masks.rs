@@ -9,7 +9,7 @@ use crate::tables::Core;
 use alloc::format;
 use alloc::string::ToString;
 
-/// Joins the unit masks that the pieces behind the first one name. The first piece is the event's
+/// Joins the unit masks that the pieces after the first one name. The first piece is the event's
 /// name without a unit mask, or with one, which then takes part. `None`: no such event.
 ///
 /// # Errors

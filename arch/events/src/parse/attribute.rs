@@ -1,4 +1,4 @@
-//! Modifiers: perf's letters, libpfm4's keys and both spelled out, behind a colon or between
+//! Modifiers: perf's letters, libpfm4's keys and both spelled out, after a colon or between
 //! slashes.
 
 use super::ParseErrorKind as Kind;

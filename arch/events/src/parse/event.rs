@@ -41,7 +41,7 @@ pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
     Ok(request)
 }
 
-/// Event and unit mask as two numbers, `0xc4.0x20`, with modifiers behind colons.
+/// Event and unit mask as two numbers, `0xc4.0x20`, with modifiers after colons.
 fn code(part: &Part<'_>, attributes: &mut Attributes) -> Option<Result<Base, ParseError>> {
     let (first, behind) = match part.split_once(':') {
         Some((first, behind)) => (first, Some(behind)),

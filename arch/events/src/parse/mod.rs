@@ -53,7 +53,7 @@ pub fn parse_event(text: &str) -> Result<Request, ParseError> {
     }
 }
 
-/// Whether this could be a modifier behind a name, wrong values included: `u`, `c=1`, `any`.
+/// Whether this could be a modifier after a name, wrong values included: `u`, `c=1`, `any`.
 #[must_use]
 pub fn is_modifier(text: &str) -> bool {
     let read = attribute::apply(&mut Attributes::default(), text);
@@ -73,7 +73,7 @@ impl<'t> Part<'t> {
         Self { at: at + text.len() - trimmed.len(), text: trimmed.trim_end() }
     }
 
-    /// What stands before and behind the first `separator`.
+    /// What stands before and after the first `separator`.
     fn split_once(&self, separator: char) -> Option<(Self, Self)> {
         let (before, behind) = self.text.split_once(separator)?;
         let behind_at = self.at + before.len() + separator.len_utf8();

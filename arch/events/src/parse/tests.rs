@@ -73,7 +73,7 @@ fn groups_hand_their_modifiers_down() {
     let group = &items[0].requests;
     assert_eq!(group.len(), 2);
     assert_eq!(group[0].attributes.user, Some(true));
-    // The pieces behind a name are read with the table; they win over the group's there.
+    // The pieces after a name are read with the table; they win over the group's there.
     assert_eq!(pieces(&group[1].base), ["instructions", "k"]);
     assert_eq!(items[1].requests[0].text, "cpu/event=1,umask=2/");
     assert_eq!(items[2].requests.len(), 1);

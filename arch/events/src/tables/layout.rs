@@ -157,7 +157,7 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// A table file of another build is read by these: eleven counts of four bytes behind byte 20, six flags from bit 0 on.
+    /// A table file of another build is read by these: eleven counts of four bytes after byte 20, six flags from bit 0 on.
     #[test]
     fn the_header_and_the_flags_are_those_of_version_2() {
         assert_eq!((VERSION, HEADER_BYTES), (2, 64));

@@ -42,7 +42,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Checks a block of bytes and makes it readable. Bytes behind the table are ignored: boot
+    /// Checks a block of bytes and makes it readable. Bytes after the table are ignored: boot
     /// loaders round lengths up.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(bytes, at))
 }
 
-/// Strings one behind the other, and where each starts.
+/// Strings one after the other, and where each starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strings<'a> {
     offsets: &'a [u8],

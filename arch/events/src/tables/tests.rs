@@ -57,7 +57,7 @@ fn each_refusal_has_its_own_error() {
     more_rows[COUNTS_AT + 6 * 4] += 1;
     seal(&mut more_rows);
     assert!(matches!(open(&more_rows), TableError::Inconsistent { .. }));
-    // Bytes behind the table are not looked at.
+    // Bytes after the table are not looked at.
     let longer = [block(), &[0xaa; 4096]].concat();
     assert!(Tables::open(&longer).is_ok());
 }

@@ -42,7 +42,7 @@ pub enum Level {
     RemoteCache,
     /// Memory of another socket.
     RemoteMemory,
-    /// Memory behind a link: CXL.
+    /// Memory after a link: CXL.
     Extension,
     /// Memory of a peer device.
     Peer,

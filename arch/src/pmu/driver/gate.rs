@@ -89,7 +89,7 @@ impl Gate {
         self
     }
 
-    /// The same with the write to `msr`, if there is one, behind all others on both sides.
+    /// The same with the write to `msr`, if there is one, after all others on both sides.
     #[must_use]
     pub(in crate::pmu) fn with_last(mut self, msr: Msr) -> Self {
         for side in [&mut self.on, &mut self.off] {

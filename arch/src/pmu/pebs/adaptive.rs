@@ -1,4 +1,4 @@
-//! Adaptive records: a basic group, and behind it the groups that its first word states, in the order of their bits.
+//! Adaptive records: a basic group, and after it the groups that its first word states, in the order of their bits.
 //!
 //! The layout is that of the SDM, vol. 3, 20.9.2.2 and the tables there; that of the counters' group is Linux's
 //! (`struct pebs_cntr_header` and `setup_pebs_adaptive_sample_data`).
@@ -24,9 +24,9 @@ const METRICS: u32 = 3;
 pub struct General {
     /// RFLAGS.
     pub flags: u64,
-    /// Address of the instruction behind.
+    /// Address of the instruction after.
     pub next: u64,
-    /// The registers behind the instruction, in the order of their encoding.
+    /// The registers after the instruction, in the order of their encoding.
     pub registers: [u64; REGISTERS],
 }
 

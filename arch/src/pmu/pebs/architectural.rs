@@ -1,8 +1,8 @@
-//! Records of architectural PEBS: a header that states the groups, and behind it the groups. A record may come in fragments,
+//! Records of architectural PEBS: a header that states the groups, and after it the groups. A record may come in fragments,
 //! each with a header of its own.
 //!
 //! The layouts are Linux's (`struct arch_pebs_header` and those behind it in `perf_event.h`; their order, also that of the
-//! vector registers, in `setup_arch_pebs_sample_data`). How sizes are rounded is not told there: up to 56 bytes behind the
+//! vector registers, in `setup_arch_pebs_sample_data`). How sizes are rounded is not told there: up to 56 bytes after the
 //! last group are taken as such.
 
 mod encode;
@@ -28,7 +28,7 @@ const YMM_WORDS: usize = 32;
 const MASK_WORDS: usize = 8;
 const ZMM_WORDS: usize = 64;
 const ZMM_HIGH_WORDS: usize = 128;
-/// Words behind the last group that are no contradiction.
+/// Words after the last group that are no contradiction.
 const PADDING: usize = 7;
 
 /// Header: size in bytes, bits 15:0; further fragments follow, 31; groups.

@@ -60,7 +60,7 @@ pub struct Drain {
     format: Format,
     /// Words of a record.
     words: usize,
-    /// Bytes of an architectural buffer that have been looked at, and those that [`Self::fetch`] found behind them.
+    /// Bytes of an architectural buffer that have been looked at, and those that [`Self::fetch`] found after them.
     seen: [u64; 2],
     /// The counters that write records, as bits of the global status.
     pub counters: u64,
@@ -111,7 +111,7 @@ impl Drain {
     /// Whether there are records that [`Self::run`] has not taken out; if there are none, the buffer is empty from then on. It
     /// is to be asked until it finds none, so that what comes meanwhile is not lost.
     ///
-    /// An index that is full stays so until it is written (Linux writes it whole behind every drain).
+    /// An index that is full stays so until it is written (Linux writes it whole after every drain).
     pub fn fetch(&mut self, mut port: impl Port) -> bool {
         if self.format != Format::Architectural {
             let (words, _) = self.written();
@@ -203,7 +203,7 @@ impl Drain {
         }
     }
 
-    /// The words of the debug store's buffer that are written, and the room behind them.
+    /// The words of the debug store's buffer that are written, and the room after them.
     fn written(&self) -> (&'static [u64], usize) {
         // SAFETY: the store outlives this, by `new`; the processor writes to it, so it is read as memory that changes.
         // The index lies between base and maximum.

@@ -98,7 +98,7 @@ impl Format {
         }
     }
 
-    /// Whether records have the address of the instruction itself, and not of the one behind it.
+    /// Whether records have the address of the instruction itself, and not of the one after it.
     #[must_use]
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Core | Self::Nehalem)

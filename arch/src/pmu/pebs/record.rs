@@ -47,11 +47,11 @@ impl Access {
 /// A record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Record {
-    /// Linear address: of the instruction itself where [`Format::is_exact`], else of the one behind it.
+    /// Linear address: of the instruction itself where [`Format::is_exact`], else of the one after it.
     pub ip: u64,
     /// The counters whose record it is, as bits of the global status; 0 in format 0, which does not tell.
     pub counters: u64,
-    /// The general registers behind the instruction, in the order of their encoding, where the record has them.
+    /// The general registers after the instruction, in the order of their encoding, where the record has them.
     pub registers: Option<[u64; REGISTERS]>,
     /// The data access, where the record has it.
     pub access: Option<Access>,

@@ -27,7 +27,7 @@ pub(super) struct Area {
     pub(super) base: u64,
     /// Where the next record goes.
     pub(super) index: u64,
-    /// The first byte behind the buffer.
+    /// The first byte after the buffer.
     pub(super) maximum: u64,
     /// The record at which an interrupt is requested.
     pub(super) threshold: u64,
@@ -50,7 +50,7 @@ pub struct Store {
 
 impl Store {
     /// Room for `records`, at least 2, of which the interrupt comes at `threshold`: the number of records that are there
-    /// when it is requested, between 1 and `records`. What comes while it waits needs room behind it.
+    /// when it is requested, between 1 and `records`. What comes while it waits needs room after it.
     #[must_use]
     pub fn new(format: Format, records: usize, threshold: usize) -> Self {
         let config = if format.has_groups() { DataConfig::SAMPLES } else { DataConfig::BASIC };
@@ -121,7 +121,7 @@ impl Store {
         }
     }
 
-    /// Whether something was written behind the end that the processor was told of.
+    /// Whether something was written after the end that the processor was told of.
     #[must_use]
     pub fn is_overrun(&self) -> bool {
         let end = (self.area.maximum - self.buffer.as_ptr() as u64) as usize / 8;
@@ -143,7 +143,7 @@ impl Store {
         (&raw const *self.area) as u64
     }
 
-    /// What `counter` starts from behind each of its records. Counters that the area has no place for are left out.
+    /// What `counter` starts from after each of its records. Counters that the area has no place for are left out.
     pub fn set_reset(&mut self, counter: Counter, value: u64) {
         let general = self.format.general_resets();
         let fixed = if general == 8 { 4 } else { 16 };

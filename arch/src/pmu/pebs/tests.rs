@@ -52,7 +52,7 @@ fn s1_an_adaptive_record_has_the_groups_that_it_states() {
     let registers = core::array::from_fn(|n| 0x10a + n as u64);
     assert_eq!((both.access, both.registers), (Some(access), Some(registers)));
     assert_eq!(Format::Adaptive.words(), 26, "basic group, memory, general registers");
-    // Two branches and the vector registers behind them.
+    // Two branches and the vector registers after them.
     assert_eq!(with(1 << 24 | 0b1110, 4 + 18 + 32 + 6).unwrap().1, 60);
     let contents = 1 << 24 | 0b1110;
     for there in [59, 61] {

@@ -17,7 +17,7 @@ pub(super) const TAIL: u64 = 6;
 pub(super) const STOPPED: u64 = TAIL + 10;
 
 /// The same for [`searching_entry`], which stops `count` counters one by one: seven instructions for each before the own
-/// one at the beginning, and for each behind it at the end. So what a counter sees does not depend on its place.
+/// one at the beginning, and for each after it at the end. So what a counter sees does not depend on its place.
 pub(super) const fn stopped_one_by_one(count: u64) -> u64 {
     16 + 7 * (count - 1) + 11
 }

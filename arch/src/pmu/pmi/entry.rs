@@ -178,7 +178,7 @@ pub unsafe fn uninstall() {
     }
 }
 
-/// Services this processor's block for a PMI that came into `frame`: for a handler that has more to do behind it, and so
+/// Services this processor's block for a PMI that came into `frame`: for a handler that has more to do after it, and so
 /// takes the vector from the one that [`install`] sets.
 ///
 /// # Safety

@@ -116,7 +116,7 @@ impl Around {
         around.stopping_records(block)
     }
 
-    /// The same with branch records that stop behind the counters and go on before them: what the counters see of the handler
+    /// The same with branch records that stop after the counters and go on before them: what the counters see of the handler
     /// stays as it is. On a legacy freeze the processor has switched the records off, so they are switched on in any case.
     fn stopping_records(self, block: &ControlBlock) -> Self {
         let Some([on, off]) = block.recording() else { return self };

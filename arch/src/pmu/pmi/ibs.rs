@@ -283,7 +283,7 @@ pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     }
 }
 
-/// The part of [`sampled`] between the writes. Says whether those behind it are due.
+/// The part of [`sampled`] between the writes. Says whether those after it are due.
 #[inline]
 pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> bool {
     let found = take(block, raw, from);

@@ -12,7 +12,7 @@ use core::arch::naked_asm;
 pub(super) const SERVICED_TAIL: u64 = 3 + 17;
 
 /// What a counter sees of an interrupt that stops `count` counters one by one: 27 instructions up to its own write if that
-/// is the first, [`SERVICED_TAIL`] behind it if it is the last, and 7 for each other write before or behind.
+/// is the first, [`SERVICED_TAIL`] after it if it is the last, and 7 for each other write before or after.
 pub(super) const fn serviced(count: u64) -> u64 {
     27 + SERVICED_TAIL + 7 * (count - 1)
 }

@@ -3,7 +3,7 @@
 //! CPUID is a promise, and registers that hold values are no proof: there are hypervisors and emulators whose counters
 //! stand still, whose freeze bits do nothing or raise #GP, whose status bits never clear. So each counter counts a loop
 //! whose instructions are known, each event that a loop can raise is counted once, each counter overflows once, and once
-//! the counters are to freeze. What fails is given up, with the reason ([`Fault`]), and everything behind this goes
+//! the counters are to freeze. What fails is given up, with the reason ([`Fault`]), and everything after this goes
 //! without it.
 //!
 //! | window | turns of `dec; jnz` | what is tried |

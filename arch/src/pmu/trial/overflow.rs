@@ -31,7 +31,7 @@ pub(super) fn each(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     }
 }
 
-/// The status behind the overflows, and behind its being acknowledged.
+/// The status after the overflows, and after its being acknowledged.
 fn seen(
     machine: &mut dyn TrialMachine,
     has: &Capabilities,

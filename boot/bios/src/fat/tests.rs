@@ -23,7 +23,7 @@ fn content(bytes: usize) -> Vec<u8> {
 const LONG: &str = "a name of more than two times thirteen letters";
 const START: usize = 5;
 
-/// A volume behind five other sectors, in which files lie scattered.
+/// A volume after five other sectors, in which files lie scattered.
 fn volume(kilobytes: usize, kind: FatType) -> Vec<u8> {
     let mut bytes = vec![0; kilobytes << 10];
     let options = FormatVolumeOptions::new().volume_label(*b"BARECOUNT  ").bytes_per_cluster(512);

@@ -10,7 +10,7 @@ const RESET: u32 = 0;
 const READ: u32 = 0x4200;
 /// Most sectors that all BIOSes read at a time.
 const MOST: usize = 127;
-/// Where the packet lies, which tells a call what to read: behind the sectors.
+/// Where the packet lies, which tells a call what to read: after the sectors.
 const PACKET: usize = MOST * SECTOR;
 /// Old drives fail now and then.
 const ATTEMPTS: u32 = 3;

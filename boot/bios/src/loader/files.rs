@@ -1,4 +1,4 @@
-//! The files: the direct loader at the address that its header names, the kernel and the ramdisk behind it.
+//! The files: the direct loader at the address that its header names, the kernel and the ramdisk after it.
 
 use super::disk::Drive;
 use super::memory;
@@ -21,7 +21,7 @@ const END: u64 = 4 << 30;
 pub struct Loaded {
     /// Its first byte.
     pub start: u64,
-    /// The byte behind its last.
+    /// The byte after its last.
     pub end: u64,
 }
 

@@ -16,7 +16,7 @@ const LINEAR: u32 = 1 << 14;
 const END_OF_LIST: u16 = 0xffff;
 /// More modes than any BIOS has: a damaged list must end.
 const MAX_MODES: usize = 512;
-/// Where the information about a mode goes: behind that about the controller, whose 512 bytes may hold the list.
+/// Where the information about a mode goes: after that about the controller, whose 512 bytes may hold the list.
 const MODE_AT: usize = 1024;
 
 fn call(eax: u32, ebx: u32, ecx: u32, offset: usize) -> bool {

@@ -15,7 +15,7 @@ const _: () = assert!(OCCURRENCES <= SLOTS);
 /// A counter that is about to overflow. The guest leaves, by an NMI, when the sum of the occurrences reaches `left` or
 /// earlier, and never later:
 ///
-/// - if the selection has branches alone, right behind the branch that makes the sum `left`, or before it;
+/// - if the selection has branches alone, right after the branch that makes the sum `left`, or before it;
 /// - otherwise at the latest at the start of a block in which the sum could get beyond `left`. With `left` at most the
 ///   mailbox's `lead` that may be where the guest stands: then it has to be stepped.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -69,7 +69,7 @@ pub struct Mailbox {
     pub stops: u64,
     /// Region: the hypervisor's first byte, physical.
     pub region_start: u64,
-    /// Region: the first byte behind it.
+    /// Region: the first byte after it.
     pub region_end: u64,
     /// Region: the physical address of the page of the calls.
     pub own: u64,
@@ -96,7 +96,7 @@ pub struct Mailbox {
     pub lead: u64,
     /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not come to its end.
     pub string_open: u64,
-    /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as behind the exit.
+    /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as after the exit.
     pub stopped: u64,
     /// Enter.
     pub limits: [Limit; MAX_LIMITS],

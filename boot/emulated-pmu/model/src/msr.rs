@@ -140,7 +140,7 @@ pub const AMD_IBS_CTL: u32 = 0xC001_103A;
 pub const RANGES: &[(u32, u32)] = &[
     (LBR_CORE_FROM, LBR_CORE_FROM + 7),
     (LBR_CORE_TO, LBR_CORE_TO + 7),
-    // The numbers behind the last counter belong to nothing else on any part here.
+    // The numbers after the last counter belong to nothing else on any part here.
     (PMC, PMC + 11),
     (PERFEVTSEL, PERFEVTSEL + 15),
     (MISC_ENABLE, MISC_ENABLE),

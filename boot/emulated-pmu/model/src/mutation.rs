@@ -100,7 +100,7 @@ pub enum Mutation {
     PebsMaximumIgnored,
     /// IA32_PEBS_ENABLE's bits of fixed counters do nothing: they overflow as ever.
     PebsFixedDead,
-    /// A fixed counter does not get its reset value behind a record.
+    /// A fixed counter does not get its reset value after a record.
     PebsFixedResetLost,
     /// Adaptive PEBS records state 8 bytes less than they have.
     PebsSizeWrong,
@@ -132,7 +132,7 @@ pub enum Mutation {
     ApebsThresholdInOldBit,
     /// Architectural PEBS records are written beyond the end of their buffer, and IA32_PEBS_INDEX never says that it is full.
     ApebsFullIgnored,
-    /// A counter does not get the reload value of its CFG_C behind an architectural PEBS record.
+    /// A counter does not get the reload value of its CFG_C after an architectural PEBS record.
     ApebsReloadLost,
     /// The enable bit in CFG_C of fixed counters does nothing: they overflow as ever.
     ApebsFixedDead,
@@ -144,7 +144,7 @@ pub enum Mutation {
     ApebsGroupsOfFirst,
     /// The branch records of an architectural PEBS record begin with the second one.
     ApebsBranchesStale,
-    /// The counters' group of an architectural PEBS record has the counter's value behind the reload.
+    /// The counters' group of an architectural PEBS record has the counter's value after the reload.
     ApebsValuesReloaded,
     /// A fragment of an architectural PEBS record never says that another one follows.
     ApebsContinuationLost,

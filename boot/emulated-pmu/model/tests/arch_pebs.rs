@@ -1,4 +1,4 @@
-//! Architectural PEBS: the groups of its records, word by word (Linux, `struct arch_pebs_header` and those behind it).
+//! Architectural PEBS: the groups of its records, word by word (Linux, `struct arch_pebs_header` and those after it).
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::pebs::instruction;
 use common::{EN, USR, read, write};
 use pmu_model::{Branch, BranchKind, Delta, Occurrence, Pmu, Ring};
 
-/// The basic group, bit 63, of 48 bytes behind a header of 16.
+/// The basic group, bit 63, of 48 bytes after a header of 16.
 const BASIC: u64 = 1 << 63 | MODE_64 | 64;
 
 #[test]

@@ -37,7 +37,7 @@ pub extern "C" fn note_start(_: u32, _: *mut c_void) {
     vcpu.block_start = vcpu.rip();
 }
 
-/// A jump to the next instruction comes: behind it the guest leaves.
+/// A jump to the next instruction comes: after it the guest leaves.
 pub extern "C" fn undecided(_: u32, _: *mut c_void) {
     let Some(vcpu) = running() else { return };
     state().leave(vcpu.index);

@@ -2,7 +2,7 @@
 //!
 //! An instruction counts once it is done. Sums of instructions are added up until one that may leave the block
 //! starts: then all before it are done, and the sum is counted there. What the last instruction of a block adds is counted
-//! behind its access; if QEMU makes accesses of its own for it, it is counted before it begins, and taken back if the guest
+//! after its access; if QEMU makes accesses of its own for it, it is counted before it begins, and taken back if the guest
 //! leaves at it.
 
 use crate::bound::Bound;

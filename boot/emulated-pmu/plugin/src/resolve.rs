@@ -10,7 +10,7 @@ use pmu_model::BranchKind;
 /// Where the guest went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Where {
-    /// To a block whose offset is that behind the instruction.
+    /// To a block whose offset is that after the instruction.
     FellThrough,
     /// To a block with this offset.
     Offset(u16),
@@ -21,7 +21,7 @@ pub enum Where {
 }
 
 impl Where {
-    /// The offset in the page, if it is not known to be that behind the instruction.
+    /// The offset in the page, if it is not known to be that after the instruction.
     #[inline]
     pub fn offset(self) -> Option<u16> {
         match self {

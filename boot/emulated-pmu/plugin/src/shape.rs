@@ -16,7 +16,7 @@ pub enum Shape {
     Pair,
     /// One, by several accesses of QEMU's that cover it from its start on, after which nothing can fail.
     Spanning,
-    /// One whose start QEMU accesses first; the instruction can fail behind it, or QEMU leaves parts out, or adds some.
+    /// One whose start QEMU accesses first; the instruction can fail after it, or QEMU leaves parts out, or adds some.
     Deferred,
     /// Any number, by the registers.
     Registers,
@@ -53,7 +53,7 @@ impl Shape {
     }
 }
 
-/// Whether QEMU 10 reads on behind the operand, whose width it takes for that of the destination.
+/// Whether QEMU 10 reads on after the operand, whose width it takes for that of the destination.
 fn is_read_beyond(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Vinserti128 | Mnemonic::Vinsertf128)
 }

@@ -74,7 +74,7 @@ impl Line {
         u64::from_str_radix(digits, 16).ok()
     }
 
-    /// What QEMU answers to a command, behind "OK".
+    /// What QEMU answers to a command, after "OK".
     fn ask(&mut self, command: &str) -> Option<String> {
         while self.late > 0 {
             self.answer()?;

@@ -231,7 +231,7 @@ extern "C" fn noted(_: u32, info: MemInfo, linear: u64, _: *mut c_void) {
     vcpu.note(info, linear);
 }
 
-/// The instruction behind one whose accesses were noted begins.
+/// The instruction after one whose accesses were noted begins.
 extern "C" fn commit(_: u32, _: *mut c_void) {
     let Some(vcpu) = running() else { return };
     vcpu.commit();

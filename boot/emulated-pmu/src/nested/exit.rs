@@ -27,7 +27,7 @@ pub struct Exit {
     pub int_control: u64,
     /// The interrupt shadow.
     pub shadow: bool,
-    /// Where the nested guest goes on behind the instruction; 0 if that is not told: see [`is_of_instruction`].
+    /// Where the nested guest goes on after the instruction; 0 if that is not told: see [`is_of_instruction`].
     pub next_rip: u64,
 }
 

@@ -2,7 +2,7 @@
 
 /// Bytes of the map of registers: two bits each, read and then write, in three ranges of 0x2000 registers.
 pub const MSR_BYTES: usize = 0x2000;
-/// Bytes of the map of ports, a bit each: behind the last port are three bits more for accesses that go beyond it.
+/// Bytes of the map of ports, a bit each: after the last port are three bits more for accesses that go beyond it.
 pub const IO_BYTES: usize = 0x3000;
 
 /// Where the bits of a register are: the byte, and the bit of reads in it, which that of writes stands behind. `None` of

@@ -164,7 +164,7 @@ pub fn elements(guest: &mut Guest, instruction: &Instruction, before: &Before, d
     let parts = retire::parts(guest);
     let mut n = 0;
     while n < count {
-        // Those behind this one that touch nothing new at either operand.
+        // Those after this one that touch nothing new at either operand.
         let mut quiet = count - n - 1;
         for (place, operand) in operands.into_iter().enumerate() {
             let Some((base, first, kind)) = operand else { continue };

@@ -119,7 +119,7 @@ pub fn careful(guest: &mut Guest) {
     }
 }
 
-/// The RIP that an INT n pushes is already behind it. If its gate or stack does not take it, the exception is of the INT,
+/// The RIP that an INT n pushes is already after it. If its gate or stack does not take it, the exception is of the INT,
 /// and the guest has to leave for that to be set right: see [`events::reflect`].
 pub fn rewind_if_undelivered(guest: &mut Guest) {
     if matches!(guest.event, Some(Event::SoftwareInterrupt { .. })) {
@@ -127,7 +127,7 @@ pub fn rewind_if_undelivered(guest: &mut Guest) {
     }
 }
 
-/// Whether the exit is a debug exception right behind a load of SS, where QEMU's translator does not hold it back.
+/// Whether the exit is a debug exception right after a load of SS, where QEMU's translator does not hold it back.
 pub fn is_debug_behind_ss(guest: &Guest) -> bool {
     guest.vmcb.exit_code == DEBUG && guest.in_shadow() && !is_behind_sti(guest)
 }

@@ -1,6 +1,6 @@
 //! Delivery of interrupts without a guest run of their own.
 //!
-//! QEMU sets RF in the frame of an interrupt, which is taken back behind a guest run that ends at the handler's first instruction
+//! QEMU sets RF in the frame of an interrupt, which is taken back after a guest run that ends at the handler's first instruction
 //! ([`super::step`]). Here the frame is written by the hypervisor and the guest goes on in the handler, where nothing about
 //! that is rare: a kernel is interrupted hundreds of times a second, and each exit has QEMU forget all it knows of pages.
 

@@ -89,7 +89,7 @@ pub fn traps(guest: &mut Guest, bits: u64, loads_ss: bool) {
     }
 }
 
-/// Debug exceptions in front of the instruction behind a load of SS. A breakpoint on that instruction is suppressed on
+/// Debug exceptions in front of the instruction after a load of SS. A breakpoint on that instruction is suppressed on
 /// Intel, and met on AMD: SDM vol. 3, 17.3.1.1; for AMD as Linux's KVM has it (commit baf67ca8e545). The rest waits until
 /// that instruction is done.
 pub fn debug_behind_ss(guest: &mut Guest) {
@@ -130,7 +130,7 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
                 guest.event = Some(Event::Exception { vector: DOUBLE_FAULT, error: Some(0) });
             }
         }
-        // It stays pending, and comes behind the exception.
+        // It stays pending, and comes after the exception.
         Some(Event::Nmi) => {
             guest.nmi_pending = true;
             guest.nmi_blocked = false;

@@ -243,7 +243,7 @@ impl Guest {
         Control { cr0, cr3, cr4, efer: vmcb.efer, cs: vmcb.cs.attributes }
     }
 
-    /// Whether a breakpoint on the instruction behind a load of SS is not met.
+    /// Whether a breakpoint on the instruction after a load of SS is not met.
     pub fn suppresses_breakpoint_behind_ss(&self) -> bool {
         self.vendor != Some(Vendor::Amd)
     }

@@ -11,11 +11,11 @@ const CAPABILITIES: u64 = BASE;
 const CONFIGURATION: u64 = BASE + 0x10;
 pub const COUNTER: u64 = BASE + 0xf0;
 /// The first processor's timer: the last of the three that QEMU has without being asked, since the first two may replace
-/// the PC's old timers. The other processors have those behind it.
+/// the PC's old timers. The other processors have those after it.
 const FIRST_TIMER: u64 = 2;
 /// From one timer's registers to the next one's.
 const TIMER_BYTES: u64 = 0x20;
-/// Address of this processor's comparator; the configuration stands before it, the message behind.
+/// Address of this processor's comparator; the configuration stands before it, the message after.
 pub static COMPARATOR: AtomicU64 = AtomicU64::new(BASE + 0x108 + TIMER_BYTES * FIRST_TIMER);
 
 const ENABLE: u64 = 1;

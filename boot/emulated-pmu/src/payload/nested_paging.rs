@@ -41,7 +41,7 @@ pub fn watch(guest: &mut Guest) -> Placed {
         return breakpoint::arm_guests(guest, Which::All);
     }
     guest.vmcb.cr_intercepts |= WRITE_CR3;
-    // Faults too, and interrupts: they must not leave RF behind for a candidate.
+    // Faults too, and interrupts: they must not leave RF after for a candidate.
     guest.vmcb.exceptions = u32::MAX;
     guest.vmcb.add_intercepts(Intercepts::INTR);
     // There is room, as the guest's breakpoints change only with nothing watched.

@@ -15,11 +15,11 @@ use pmu_model::uarch::Parameters;
 use pmu_model::{Delta, OCCURRENCES, Ring};
 
 const PAGE: usize = 4096;
-/// A call and the return behind it.
+/// A call and the return after it.
 const STRIDE: usize = 16;
 const RET: u8 = 0xc3;
 
-/// The page of the calls, and the mailbox behind it. All memory is mapped one to one here and may be executed.
+/// The page of the calls, and the mailbox after it. All memory is mapped one to one here and may be executed.
 #[repr(C, align(4096))]
 struct Channel {
     calls: [u8; PAGE],
@@ -56,7 +56,7 @@ pub fn own_start() -> u64 {
 unsafe extern "C" {
     /// The image's first byte, by the linker.
     static __executable_start: u8;
-    /// The first byte behind it.
+    /// The first byte after it.
     static _end: u8;
 }
 

@@ -46,7 +46,7 @@ pub unsafe fn write_msr(msr: u32, value: u64) {
 /// Writes DR7.
 pub fn write_debug_7(value: u64) {
     // SAFETY: breakpoints are at addresses of the guest; while the hypervisor runs none of its own code is there, as
-    // they are set just before VMRUN and taken back just behind it.
+    // they are set just before VMRUN and taken back just after it.
     unsafe {
         asm!("mov dr7, {}", in(reg) value | emulated_pmu::debug_registers::DR7_ONE, options(nomem, nostack, preserves_flags));
     };

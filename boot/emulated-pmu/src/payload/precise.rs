@@ -76,7 +76,7 @@ pub fn keep_interrupts_out(guest: &mut Guest, instruction: &Instruction) {
 pub struct Place {
     /// Its linear address.
     pub ip: u64,
-    /// Where the guest goes on behind it.
+    /// Where the guest goes on after it.
     pub next: u64,
     /// What it loaded first.
     pub load: Option<u64>,

@@ -9,7 +9,7 @@ use iced_x86::{Instruction, Register};
 use pmu_model::uarch::{Parts, Retired};
 use pmu_model::{Branch, BranchKind, Delta, Occurrence, Ring};
 
-/// Tells the PMU of an instruction that ran in `ring` and left the guest behind it. Returns whether it took a branch.
+/// Tells the PMU of an instruction that ran in `ring` and left the guest after it. Returns whether it took a branch.
 pub fn instruction(
     guest: &mut Guest,
     ring: Ring,
@@ -229,7 +229,7 @@ pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
 fn maintain(guest: &mut Guest, instruction: &Instruction, delta: &mut Delta) {
     let Some(maintenance) = step::maintenance(instruction) else { return };
     let sees_memory = guest.needs.memory();
-    // Its operand, by the registers behind it, which it has not changed.
+    // Its operand, by the registers after it, which it has not changed.
     let linear = instruction.virtual_address(0, 0, |name, _, _| Some(guest.register(name)));
     let is_translation = instruction.op0_register() != Register::CR8;
     match (maintenance, linear) {

@@ -79,8 +79,8 @@ fn way(guest: &mut Guest) -> Way {
     }
     plan(guest);
     let needs = &guest.needs;
-    // An NMI must not come before the next instruction, and has to come right behind it; or right behind what is delivered
-    // first. An interrupt that waits comes as soon as the guest lets it in, behind what is delivered first as well.
+    // An NMI must not come before the next instruction, and has to come right after it; or right after what is delivered
+    // first. An interrupt that waits comes as soon as the guest lets it in, after what is delivered first as well.
     let held_back = guest.in_shadow() || guest.event.is_some() && guest.nmi_in() == 0;
     let waits = guest.awaits_nmi() && held_back
         || !guest.waiting.is_empty() && guest.event.is_some()

@@ -1,4 +1,4 @@
-//! The guest one instruction at a time: with the trap flag, or with a breakpoint behind instructions that show the flag,
+//! The guest one instruction at a time: with the trap flag, or with a breakpoint after instructions that show the flag,
 //! hold traps back or would be stopped in their middle.
 
 use super::accesses::Before;
@@ -174,7 +174,7 @@ fn completed(guest: &mut Guest) -> bool {
     completed
 }
 
-/// With a breakpoint behind the instruction, and the guest's on data, if there is room.
+/// With a breakpoint after the instruction, and the guest's on data, if there is room.
 fn to_next(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
     let before = Before::of(guest, instruction);
@@ -227,7 +227,7 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
     exits::handle(guest);
 }
 
-/// What came behind an iteration that was not the last, and finds RF set. The hypervisor must not miss the instruction when
+/// What came after an iteration that was not the last, and finds RF set. The hypervisor must not miss the instruction when
 /// it goes on.
 fn behind_iteration_with_breakpoint(guest: &mut Guest) {
     guest.vmcb.rflags |= RF;
@@ -237,7 +237,7 @@ fn behind_iteration_with_breakpoint(guest: &mut Guest) {
     exits::handle(guest);
 }
 
-/// One iteration of a repeated instruction, which is stepped, or whose data is watched: an exception comes behind each.
+/// One iteration of a repeated instruction, which is stepped, or whose data is watched: an exception comes after each.
 fn iterate(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
     let before = Before::of(guest, instruction);
@@ -259,7 +259,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
         retire::instruction(guest, ring, Some(instruction), &before);
     } else {
         retire::unfinished(guest, ring, instruction, &before);
-        // SDM vol. 3, 17.3.1.1: set in the frame of a trap behind any iteration but the last.
+        // SDM vol. 3, 17.3.1.1: set in the frame of a trap after any iteration but the last.
         guest.vmcb.rflags |= RF;
     }
     let steps = flag != 0 && !guest.needs.branch_trap;

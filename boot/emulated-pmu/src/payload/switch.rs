@@ -24,7 +24,7 @@ pub struct Registers {
     pub r15: u64,
 }
 
-/// Runs the guest until its next exit. Returns how far the TSC advanced from just before VMRUN to just behind it:
+/// Runs the guest until its next exit. Returns how far the TSC advanced from just before VMRUN to just after it:
 /// the guest's instructions, and a fixed number of our own that [`super::icount`] measures.
 ///
 /// With `alarm_ns` other than 0 the alarm clock is set to ring not later than so many nanoseconds of the TSC after it is

@@ -66,7 +66,7 @@ impl Timer {
         }
     }
 
-    /// Before the guest runs at full speed: it runs, as far behind as the hypervisor has worked.
+    /// Before the guest runs at full speed: it runs, as far after as the hypervisor has worked.
     pub fn run(&mut self, shift: u8) {
         self.release();
         let worth_it = clock::ahead().wrapping_sub(self.looked) > WORTH << shift;

@@ -1,6 +1,6 @@
 //! Exit codes: AMD APM vol. 2, appendix C.
 
-/// MOV from CR0, and behind it those from the other control registers.
+/// MOV from CR0, and after it those from the other control registers.
 pub const READ_CR0: u64 = 0x00;
 /// MOV to CR0.
 pub const WRITE_CR0: u64 = 0x10;

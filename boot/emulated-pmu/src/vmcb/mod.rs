@@ -93,7 +93,7 @@ pub struct Vmcb {
     /// What has not changed since the last exit.
     pub clean: u32,
     _0c4: [u8; 4],
-    /// Where the guest goes on behind the instruction that was intercepted.
+    /// Where the guest goes on after the instruction that was intercepted.
     pub next_rip: u64,
     _0d0: [u8; 0x330],
     /// ES.

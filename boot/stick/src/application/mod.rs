@@ -22,7 +22,7 @@ use note::Note;
 use stick::settings::Settings;
 use uefi::{Handle, println};
 
-/// What comes behind this program.
+/// What comes after this program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// The boot loader, and with it the job.

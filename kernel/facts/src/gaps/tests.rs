@@ -41,7 +41,7 @@ fn d4_a_quiet_processor_has_no_gap_and_its_longest_time_is_told() {
 
 #[test]
 fn d4_noting_a_gap_makes_no_gap() {
-    // Each reading behind a gap takes 30 more, which are above the threshold with the reading itself.
+    // Each reading after a gap takes 30 more, which are above the threshold with the reading itself.
     let (mut number, mut clock, mut behind) = (0, 0_u64, false);
     let mut gaps = Gaps::new(45);
     watch(&mut gaps, 20_000, || {
@@ -98,7 +98,7 @@ proptest! {
     ) {
         let planted: Vec<(usize, u64)> = planted.into_iter().collect();
         let window = watched(threshold, step, 3_000, &planted);
-        // Directly behind a gap twice the threshold counts.
+        // Directly after a gap twice the threshold counts.
         let (mut expected, mut last) = (Vec::new(), None);
         for (at, ticks) in &planted {
             let behind = last.is_some_and(|last| last + 1 == *at);

@@ -221,7 +221,7 @@ pub trait ItemRecord {
         self.head().name == name
     }
 
-    /// Whether the item has another such record behind it, so that it has not ended.
+    /// Whether the item has another such record after it, so that it has not ended.
     fn has_more(&self) -> bool {
         false
     }
@@ -260,7 +260,7 @@ pub struct Head<'a> {
     pub verdict: Verdict,
     /// What of it did not.
     pub misses: &'a [Miss],
-    /// State that the item had changed and that was put back behind it.
+    /// State that the item had changed and that was put back after it.
     pub restored: &'a [String],
 }
 
@@ -273,7 +273,7 @@ pub struct HeadMut<'a> {
     pub verdict: &'a mut Verdict,
     /// What of it did not.
     pub misses: &'a mut Vec<Miss>,
-    /// State that the item had changed and that was put back behind it.
+    /// State that the item had changed and that was put back after it.
     pub restored: &'a mut Vec<String>,
 }
 

@@ -71,7 +71,7 @@ mod tests {
             let error = count(points).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        // Init and body lie one behind the other.
+        // Init and body lie one after the other.
         let longer = |offset| {
             let init = alloc::borrow::Cow::Borrowed(&[0x90; 2][..]);
             let tasks = vec![Task { init, ..user("a") }];

@@ -30,7 +30,7 @@ pub enum SectionKind {
     Ktap = 6,
 }
 
-/// Writes the sections behind the job.
+/// Writes the sections after the job.
 pub(super) fn append(
     bytes: &mut Vec<u8>,
     sections: &[(SectionKind, &[u8])],

@@ -192,7 +192,7 @@ fn c7_i4_a_period_that_the_handler_fills_is_refused_with_the_least_and_in_ring_3
         for (request, at_overflow) in [
             (request("r00c0", 500), count::AtOverflow::Same),
             (request("r00c0:u", 1), count::AtOverflow::Next),
-            // Nothing counts behind the first one.
+            // Nothing counts after the first one.
             (request("r00c0", 1), count::AtOverflow::Stop),
         ] {
             assert_eq!(refused(request, at_overflow), [""; 0], "{model:?}");
@@ -274,7 +274,7 @@ fn a_series_that_is_too_long_says_how_many_rows_it_lost() {
     }
 }
 
-/// A job's snapshot lies between start and stop, and nothing behind the stop is counted.
+/// A job's snapshot lies between start and stop, and nothing after the stop is counted.
 #[test]
 fn i10_a_jobs_snapshot_ends_where_counting_does() {
     for (model, mut bench, driver, known) in machines() {

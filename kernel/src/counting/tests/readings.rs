@@ -22,7 +22,7 @@ fn c10_a_read_of_a_bound_set_asks_each_register_once() {
 
 proptest! {
     /// Wherever counters wrap, and whether their interrupt has come or waits: each read has all that was counted before it, and
-    /// nothing that came behind.
+    /// nothing that came after.
     #[test]
     fn c10_p1_reads_by_the_plan_have_every_wrap(
         steps in prop::collection::vec((0_u64..1 << 38, any::<bool>(), 0_u64..3), 1..40),

@@ -174,7 +174,7 @@ fn i8_c3_a_parent_reads_its_descendants_sum_while_they_run() {
     }
 }
 
-/// Children that come into being behind that are not counted, if the set says so.
+/// Children that come into being after that are not counted, if the set says so.
 #[test]
 fn i8_children_are_left_out_where_the_set_says_so() {
     for (model, bench, driver, known) in machines() {

@@ -106,7 +106,7 @@ fn p7_a_wrap_between_the_counter_and_the_status_is_not_counted_before_it_happene
         let wrap = 1u64 << driver.capabilities().general_bits;
         bench.set_interrupts(false);
         bench.run(Ring::Kernel, wrap - 2);
-        // Nothing before the overflows are looked at and the counter is read, five before anything behind that.
+        // Nothing before the overflows are looked at and the counter is read, five before anything after that.
         bench.between.extend([0, 0, 5]);
         assert_eq!(count.read(&driver, &mut bench), Ok(wrap - 2), "{model:?}");
         bench.between.clear();

@@ -106,7 +106,7 @@ pub fn answer(waiting: Waiting, hint: u32, rounds: u64) {
                 disable();
             }
             Waiting::Hlt => {
-                // STI holds interrupts back until HLT: one that comes behind the look wakes.
+                // STI holds interrupts back until HLT: one that comes after the look wakes.
                 while !is_answered() && !is_over() {
                     enable_and_hlt();
                     disable();
@@ -115,7 +115,7 @@ pub fn answer(waiting: Waiting, hint: u32, rounds: u64) {
             Waiting::Mwait => {
                 enable();
                 while ASKED.0.load(Ordering::Acquire) < round {
-                    // A write behind MONITOR lets MWAIT go on at once.
+                    // A write after MONITOR lets MWAIT go on at once.
                     monitor(&ASKED);
                     if ASKED.0.load(Ordering::Acquire) < round {
                         mwait(hint);

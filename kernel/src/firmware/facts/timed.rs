@@ -55,7 +55,7 @@ macro_rules! empty {
     };
 }
 
-/// Reads the clock into a register, behind everything before and before everything behind.
+/// Reads the clock into a register, after everything before and before everything after.
 macro_rules! now {
     ($read:literal, $into:literal) => {
         concat!(

@@ -28,13 +28,13 @@ extern "sysv64" fn from_interrupt() {
     naked_asm!("iretq")
 }
 
-/// Goes back behind UD2, of two bytes.
+/// Goes back after UD2, of two bytes.
 #[unsafe(naked)]
 extern "sysv64" fn from_undefined() {
     naked_asm!("add qword ptr [rsp], 2", "iretq")
 }
 
-/// Drops the error code, and goes back behind the load, of seven bytes (`workload::fault_bytes`).
+/// Drops the error code, and goes back after the load, of seven bytes (`workload::fault_bytes`).
 #[unsafe(naked)]
 extern "sysv64" fn from_fault() {
     naked_asm!("add rsp, 8", "add qword ptr [rsp], 7", "iretq")
@@ -52,7 +52,7 @@ pub type Loops<'a> = dyn FnMut(&str, u64, &mut dyn FnMut(u64)) + 'a;
 /// Names each transition and makes it: those of ring 0 once, and those of ring 3 in loops.
 pub fn each(user: &UserPages, one: &mut dyn FnMut(&str, &mut dyn FnMut()), many: &mut Loops) {
     // SAFETY: ring 0 with interrupts off, the others halted; the handlers end in IRETQ and change nothing but where they return, and
-    // the stubs come back behind each.
+    // the stubs come back after each.
     unsafe {
         set_entry(USER_VECTOR, from_interrupt as *const () as u64);
         one("int", &mut || asm!("int 0x81", options(nostack)));

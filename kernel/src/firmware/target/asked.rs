@@ -109,7 +109,7 @@ impl Asked {
         &self.moved[..self.controls.msrs()]
     }
 
-    /// Completes what `apply` said, behind the last run.
+    /// Completes what `apply` said, after the last run.
     pub fn finish(&mut self, controls: &mut Vec<Applied>) {
         self.controls.finish(controls);
         let silent = self.msr_names.iter().zip(self.seen).filter(|(_, seen)| *seen == 0);

@@ -6,7 +6,7 @@ use arch::state::{self, Baseline, Tables};
 
 /// Registers, tables and code as they were before any foreign code ran, for what every item leaves behind.
 ///
-/// The copy of the tables is that of what the firmware wants to be in force: [`refresh`](Found::refresh) has to be called behind each
+/// The copy of the tables is that of what the firmware wants to be in force: [`refresh`](Found::refresh) has to be called after each
 /// change of page tables, before the next foreign code runs.
 pub struct Found {
     /// The registers as the job found them.
@@ -38,7 +38,7 @@ impl Found {
 
     /// Copies the tables again if the firmware has changed them for the item that comes.
     pub fn refresh(&mut self, space: &mut Space) {
-        // SAFETY: ring 0; what foreign code changed was put back behind its item, and the next one has not run yet.
+        // SAFETY: ring 0; what foreign code changed was put back after its item, and the next one has not run yet.
         unsafe { self.tables.refresh(space) };
     }
 

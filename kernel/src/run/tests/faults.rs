@@ -16,7 +16,7 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
 
 #[test]
 fn x1_a_stray_interrupt_costs_the_item_that_it_came_into_and_no_other() {
-    // Before and behind each item: the fourth time is behind the second one.
+    // Before and after each item: the fourth time is behind the second one.
     let mut machine = Clocked { stray_at: 4, ..Clocked::new(1) };
     let (records, end) = records(&mut machine, vec![nop("first"), nop("hit"), nop("last")]);
     let [Record::Result(_), Record::Error(error), Record::Result(_)] = &records[..] else {

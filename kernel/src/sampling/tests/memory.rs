@@ -169,7 +169,7 @@ fn s1_m5_mem_stores_of_sandy_bridge_are_precise_stores() {
     let one = &result.events[0];
     assert_eq!((one.samples, one.lost), (2000 / 64, 0), "{result:?}");
     assert_eq!(one.counter.as_deref(), Some("counter 3"));
-    // Of the instruction behind the store, as format 1 has no other.
+    // Of the instruction after the store, as format 1 has no other.
     assert!(result.addresses.iter().all(|row| row.address.0 == AT + 2), "{result:?}");
     let [row] = &result.data[..] else { panic!("{result:?}") };
     assert_eq!((row.address.0, row.count), (FAR_DATA + 8, 2000 / 64));
@@ -182,7 +182,7 @@ fn s1_m5_mem_stores_of_sandy_bridge_are_precise_stores() {
         Err(Unmeasured::Refused(text)) => assert!(text.contains("counter 3's alone"), "{text}"),
         other => panic!("{other:?}"),
     }
-    // The processors behind it say whether the first level had the line, and no more.
+    // The processors after it say whether the first level had the line, and no more.
     let (result, _) = run(&mut Host::new(Model::Haswell), &of("mem-stores", &[STORE]));
     assert_eq!((result.sources[0].tlb_miss, result.sources[0].locked), (None, None));
 }

@@ -56,7 +56,7 @@ fn m9_s1_every_nth_instruction_is_a_sample_of_itself() {
         let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
         assert_eq!(all.len(), 1168, "{model:?}");
         for (n, &(address, _, events, _)) in (1..).zip(&all) {
-            // The 77th instruction lies at 76; a record that is not exact names the one behind.
+            // The 77th instruction lies at 76; a record that is not exact names the one after.
             let at = (77 * n - u64::from(exact)) % 10;
             assert_eq!((address, events), (AT + at, 1), "{model:?} {n}");
         }
@@ -156,7 +156,7 @@ fn m9_two_precise_events_have_each_their_records_where_those_name_their_counter(
     assert_eq!(at(0).map(|row| row.count).sum::<u64>(), 31);
 }
 
-/// Vector registers are those behind the instruction; a counter beside counts every one of them.
+/// Vector registers are those after the instruction; a counter beside counts every one of them.
 #[test]
 fn s1_samples_have_the_vector_registers_and_counters_of_their_records() {
     for (model, text) in [

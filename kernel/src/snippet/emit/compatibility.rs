@@ -33,7 +33,7 @@ impl Code<'_> {
         self.put(&displacement);
     }
 
-    /// jmp ptr16:32, to behind itself
+    /// jmp ptr16:32, to after itself
     pub(super) fn leave_compatibility(&mut self) {
         const BYTES: u64 = 7;
         let target = (self.address() + BYTES) as u32;

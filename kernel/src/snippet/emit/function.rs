@@ -1,4 +1,4 @@
-//! The call of a function in place of a body, and what runs behind it.
+//! The call of a function in place of a body, and what runs after it.
 
 use super::mode_switch::ModeSwitch;
 use super::{Code, RSP};

@@ -57,7 +57,7 @@ impl Code<'_> {
         self.entry(switch)
     }
 
-    /// Begins the stay that continues behind this.
+    /// Begins the stay that continues after this.
     pub(super) fn enter(&mut self, Entry { at, switch }: Entry) {
         let begin = self.address() + switch.enter_bytes();
         let target = match switch {

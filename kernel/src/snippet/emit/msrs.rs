@@ -1,4 +1,4 @@
-//! Model-specific registers that are read before and behind a run.
+//! Model-specific registers that are read before and after a run.
 
 use super::{Code, Data, RAX, RCX, RDX};
 use core::mem::offset_of;

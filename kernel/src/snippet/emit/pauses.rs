@@ -1,4 +1,4 @@
-//! The gate's code at markers in the body: each becomes a jump to code behind the function, which jumps back. So the
+//! The gate's code at markers in the body: each becomes a jump to code after the function, which jumps back. So the
 //! bytes of the body keep their places, and its own jumps their distances.
 
 use super::{Code, gate_open_bytes};

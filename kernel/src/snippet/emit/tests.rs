@@ -273,7 +273,7 @@ fn n5_for_ring_3_gate_and_timer_lie_between_the_two_stays() {
     let order: Vec<_> = marked.map(iced_x86::Instruction::mnemonic).collect();
     let inc = iced_x86::Mnemonic::Inc;
     assert_eq!(order, [Iretq, Stc, Int, Rdtsc, Wrmsr, Iretq, inc, Int, Wrmsr, Rdtsc]);
-    // Each stay is left to the instruction behind its INT, and the second one begins where its frame says.
+    // Each stay is left to the instruction after its INT, and the second one begins where its frame says.
     let landings =
         code.iter().filter(|one| one.mnemonic() == Int).map(iced_x86::Instruction::next_ip);
     assert_eq!(landings.collect::<Vec<_>>(), emitted.landings.unwrap()[..2]);
@@ -300,7 +300,7 @@ fn a_function_is_called_once_or_not_and_both_code_sizes_are_alike() {
     // The function: add [r14], rcx; ret. The teardown code: inc qword ptr [r14 + 8].
     let function = host.place.code + CODE_BYTES as u64 - 64;
     for (at, byte) in (function..).zip([0x49, 0x01, 0x0e, 0xc3]) {
-        // SAFETY: behind everything that is emitted here.
+        // SAFETY: after everything that is emitted here.
         unsafe { (at as *mut u8).write(byte) };
     }
     let snippet = calling(function, &[0x49, 0xff, 0x46, 0x08]);
@@ -406,7 +406,7 @@ fn t6_32_bit_parts_lie_between_two_switches_each_and_everything_else_is_64_bit_c
         }
         // EBX stands for R14.
         assert_eq!(constants.iter().filter(|&&value| value == 0x5678).count(), 2);
-        // Each way out of ring 0's 32-bit code leads behind itself, into the 64-bit segment.
+        // Each way out of ring 0's 32-bit code leads after itself, into the 64-bit segment.
         for (.., one) in code.iter().filter(|(.., one)| one.is_jmp_far()) {
             assert_eq!(
                 (one.far_branch_selector(), u64::from(one.far_branch32())),

@@ -1,7 +1,7 @@
 //! Ring 3: the way in by IRETQ, the way out by INT.
 //!
 //! Init code and body are two stays. Each begins with an IRETQ that takes its frame from [`Data::user`] and ends in an
-//! INT of its own vector, whose gate leads straight to the code behind it: all registers but RSP are still those of ring
+//! INT of its own vector, whose gate leads straight to the code after it: all registers but RSP are still those of ring
 //! 3, and the interrupted RSP and flags, which the processor has pushed, are kept for the next switch.
 
 use super::{Code, Data, RAX, RSP};

@@ -3,7 +3,7 @@
 //!
 //! Each count is one line, `perf: NAME: instructions:u = COUNTED expected EXPECTED`, with other events in the place of
 //! instructions where these are meant (`count: `), and each sampled run one as well (`sampled: `). What the kernel itself
-//! said of the PMU comes before and behind, each line with `dmesg: ` in front. On several processors it counts on each
+//! said of the PMU comes before and after, each line with `dmesg: ` in front. On several processors it counts on each
 //! ([`processors`]) instead.
 //!
 //! The program is freestanding: there is no C library on the system, and one would execute instructions that nobody

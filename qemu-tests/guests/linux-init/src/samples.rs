@@ -40,7 +40,7 @@ impl Buffer {
         Ok(Self(mapped as *const u8))
     }
 
-    /// Counts the records. `bounds`: an address and the one behind the last.
+    /// Counts the records. `bounds`: an address and the one after the last.
     pub fn records(&self, bounds: (u64, u64)) -> Records {
         // SAFETY: the first page is mapped; the kernel has stopped writing.
         let head = unsafe { ptr::read_volatile(self.0.add(HEAD).cast::<u64>()) } as usize;

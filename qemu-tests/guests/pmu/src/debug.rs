@@ -27,7 +27,7 @@ static LOG: [Exception; CAPACITY] =
     [const { Exception([const { AtomicU64::new(0) }; 4]) }; CAPACITY];
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// 25: notes the exception, clears DR6, and goes on; behind a fault, without the breakpoint.
+/// 25: notes the exception, clears DR6, and goes on; after a fault, without the breakpoint.
 #[unsafe(naked)]
 pub extern "C" fn on_debug() {
     naked_asm!(
@@ -107,7 +107,7 @@ fn run_case(unit: &Unit, case: &Case) {
     for (way_name, way) in
         [("idle", Way::Idle), ("plain", Way::Plain), ("near", Way::Near), ("stepped", Way::Stepped)]
     {
-        // While nothing is counted, QEMU itself steps, and steps a repeated instruction once more behind its last iteration.
+        // While nothing is counted, QEMU itself steps, and steps a repeated instruction once more after its last iteration.
         if way == Way::Idle && case.name.ends_with("_repeated") {
             continue;
         }
@@ -196,7 +196,7 @@ fn single_steps(unit: &Unit) {
         at!(emulated_8),
     ]));
     case("steps_emulated", at!(emulated_code), 16, &expected);
-    // No step behind INT, but behind what comes then; none behind MOV SS.
+    // No step after INT, but after what comes then; none after MOV SS.
     let expected: [_; 4] =
         list(steps(&[at!(software_1), at!(software_2), at!(software_3), at!(software_4)]));
     let branches = 3;
@@ -272,7 +272,7 @@ fn instruction_breakpoints(unit: &Unit) {
         expected: &expected,
     };
     run_case(unit, &stepped);
-    // An interrupt comes first, and the breakpoint is still met behind it.
+    // An interrupt comes first, and the breakpoint is still met after it.
     let expected = [(at!(met), 1, false)];
     let case = Case {
         name: "break_met_by_interrupt",
@@ -303,7 +303,7 @@ fn instruction_breakpoints(unit: &Unit) {
     run_case(unit, &icebp);
 }
 
-/// Breakpoints on the instruction behind a load of SS: suppressed on Intel (SDM vol. 3, 17.3.1.1), met on AMD. Those on
+/// Breakpoints on the instruction after a load of SS: suppressed on Intel (SDM vol. 3, 17.3.1.1), met on AMD. Those on
 /// the load itself and one instruction further are met on both.
 fn behind_ss(unit: &Unit) {
     let hits =
@@ -325,7 +325,7 @@ fn behind_ss(unit: &Unit) {
 
 fn data_breakpoints(unit: &Unit) {
     let variable = (&raw const VARIABLE) as u64;
-    // Eight bytes written; four bytes behind them read or written.
+    // Eight bytes written; four bytes after them read or written.
     let dr7 = 0x405 | 0b1001 << 16 | 0b1111 << 20;
     let pair = [(at!(watched_1), 1, false), (at!(watched_2), 2, false)];
     let mut expected = [pair[0]; 20];

@@ -1,4 +1,4 @@
-//! Handlers whose instructions are counted. The comment behind each says how many it executes.
+//! Handlers whose instructions are counted. The comment after each says how many it executes.
 
 use crate::line;
 use crate::machine::{apic, exit};

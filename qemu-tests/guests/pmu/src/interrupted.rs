@@ -22,7 +22,7 @@ const RESUME: u64 = 1 << 16;
 /// Iterations.
 const COUNT: u64 = 40;
 /// Ticks up to which the timer is set, an instruction or an iteration each: it rings in front of the instruction, in it and
-/// behind it.
+/// after it.
 const TICKS: u32 = 64;
 
 /// Of the last interrupt: RCX, and the frame's RIP and RFLAGS.
@@ -84,7 +84,7 @@ global_asm!(
 /// Without the handler.
 const INSTRUCTIONS_OF_CODE: u64 = 10 + 2 * TICKS as u64;
 
-/// Ticks of the old timer, 84 us in all: behind the steps up to the instruction, and before it ends at 1 ns an iteration.
+/// Ticks of the old timer, 84 us in all: after the steps up to the instruction, and before it ends at 1 ns an iteration.
 const OLD_TICKS: u8 = 100;
 const BYTES: u64 = 500_000;
 const INSTRUCTIONS_OF_EXTERNAL: u64 = 13;
@@ -137,7 +137,7 @@ fn timer(unit: &Unit, name: &str, is_beside: bool) {
     apic_write(DIVIDE, BY_1);
     apic_write(LVT_TIMER, VECTOR.into());
     let string = &raw const interrupted_string as u64;
-    // Before it, in it, behind it; in it without RF, elsewhere with RF; behind its last iteration and not behind it.
+    // Before it, in it, after it; in it without RF, elsewhere with RF; after its last iteration and not after it.
     let (mut places, mut wrong) = ([0; 3], [0; 3]);
     for ticks in 1..=TICKS {
         SET.store(ticks.into(), Relaxed);

@@ -19,7 +19,7 @@ const APIC: u64 = PHYSICAL + 0xfee0_0000;
 pub const KERNEL_CODE: u64 = 8;
 pub const USER_DATA: u64 = 0x1b;
 pub const USER_CODE: u64 = 0x23;
-/// 32-bit code, behind the two entries of the TSS.
+/// 32-bit code, after the two entries of the TSS.
 pub const USER_CODE_32: u64 = 0x3b;
 /// The same of ring 0.
 pub const KERNEL_CODE_32: u64 = 0x40;
@@ -94,7 +94,7 @@ const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 pub fn physical(linear: u64) -> u64 {
     let mut table = Cr3::read().0.start_address().as_u64();
     for shift in [39, 30, 21, 12] {
-        // SAFETY: the page tables in use, behind the map of physical memory.
+        // SAFETY: the page tables in use, after the map of physical memory.
         let entry = unsafe { *((PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *const u64) };
         table = entry & ADDRESS;
     }
@@ -135,7 +135,7 @@ pub fn open_to_ring_3(from: u64, bytes: u64) {
         let mut table = Cr3::read().0.start_address().as_u64();
         for shift in [39, 30, 21, 12] {
             let entry = (PHYSICAL + table + 8 * (page >> shift & 0x1ff)) as *mut u64;
-            // SAFETY: the page tables in use, behind the map of physical memory.
+            // SAFETY: the page tables in use, after the map of physical memory.
             let value = unsafe { read_volatile(entry) };
             // SAFETY: as above; it only adds a right.
             unsafe { write_volatile(entry, value | USER) };
@@ -153,7 +153,7 @@ pub fn entry(linear: u64) -> *mut u64 {
     let mut table = Cr3::read().0.start_address().as_u64();
     for shift in [39, 30, 21] {
         let entry = (PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *mut u64;
-        // SAFETY: the page tables in use, behind the map of physical memory.
+        // SAFETY: the page tables in use, after the map of physical memory.
         table = unsafe { read_volatile(entry) } & ADDRESS;
     }
     (PHYSICAL + table + 8 * (linear >> 12 & 0x1ff)) as *mut u64
@@ -166,7 +166,7 @@ pub fn open_to_execution(from: u64, bytes: u64) {
         let mut table = Cr3::read().0.start_address().as_u64();
         for shift in [39, 30, 21, 12] {
             let entry = (PHYSICAL + table + 8 * (page >> shift & 0x1ff)) as *mut u64;
-            // SAFETY: the page tables in use, behind the map of physical memory.
+            // SAFETY: the page tables in use, after the map of physical memory.
             let value = unsafe { read_volatile(entry) } & !NO_EXECUTE;
             // SAFETY: as above; it only adds a right.
             unsafe { write_volatile(entry, value) };

@@ -129,7 +129,7 @@ fn arm(unit: &Unit, period: u64, lvtpc: u32) {
     apic_write(LVTPC, lvtpc);
 }
 
-/// Where the interrupt came, in instructions behind the one that overflowed the counter.
+/// Where the interrupt came, in instructions after the one that overflowed the counter.
 fn skid(unit: &Unit, period: u64, lvtpc: u32) -> i64 {
     arm(unit, period, lvtpc);
     let (switch, on) = unit.switch(bits());
@@ -224,7 +224,7 @@ fn held_back(unit: &Unit) {
     line!("case pending.count {} 1", SEEN_COUNT.load(Relaxed));
     // Behind STI and the instruction that its shadow covers.
     line!("case pending.where {} 1", SEEN_RCX.load(Relaxed));
-    // CALL, three, then pairs: an overflow on MOV SS waits for the INC behind it.
+    // CALL, three, then pairs: an overflow on MOV SS waits for the INC after it.
     for (period, expected) in [(20, 8), (21, 9)] {
         for (name, lvtpc) in [("fixed", u32::from(PMI)), ("nmi", NMI)] {
             arm(unit, period, lvtpc);

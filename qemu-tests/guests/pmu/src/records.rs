@@ -39,7 +39,7 @@ fn word(record: u64, word: u64) -> u64 {
     unsafe { (at as *const u64).read_volatile() }
 }
 
-/// The buffer, empty, with its threshold behind so many bytes.
+/// The buffer, empty, with its threshold after so many bytes.
 fn begin(threshold: u64) {
     // SAFETY: nobody else has a reference to it.
     unsafe { (&raw mut BUFFER).write_volatile(Buffer([0; 512])) };
@@ -84,7 +84,7 @@ pub fn run(unit: &Unit) {
     call(0x38f, 1 << 3, code::loop_1_000::run as *const () as u64);
     loop_is_recorded("general", 1 << 3);
     case("general.status", read(0x38e), 0);
-    // 2,007 instructions, of which the last seven came behind the last record.
+    // 2,007 instructions, of which the last seven came after the last record.
     case("general.left", read(COUNTER), (reload & ((1 << 48) - 1)) + 7);
     write(CONFIG, 0);
 
@@ -97,7 +97,7 @@ pub fn run(unit: &Unit) {
     write(FIXED_CONFIG, 0);
     write(0x38d, 0);
 
-    // An interrupt at the third record, taken behind its instruction.
+    // An interrupt at the third record, taken after its instruction.
     begin(3 * BYTES);
     write(CONFIG, RECORDS | REGISTERS | low);
     write(COUNTER, reload & ((1 << 48) - 1));

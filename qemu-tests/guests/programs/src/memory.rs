@@ -166,7 +166,7 @@ unsafe fn set(table: u64, index: u64, value: u64) {
 fn physical(linear: u64) -> u64 {
     let mut table = Cr3::read().0.start_address().as_u64();
     for shift in [39, 30, 21, 12] {
-        // SAFETY: the page tables in use, behind the map of physical memory.
+        // SAFETY: the page tables in use, after the map of physical memory.
         let entry = unsafe { *((PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *const u64) };
         table = entry & ADDRESS;
     }

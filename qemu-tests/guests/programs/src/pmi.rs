@@ -6,7 +6,7 @@ use program_format::layout::vector;
 use program_format::{Pmu, Write};
 use spin::Mutex;
 
-/// How many are acted upon. The counters are not armed again behind the last, so that every program ends, however short
+/// How many are acted upon. The counters are not armed again after the last, so that every program ends, however short
 /// its periods are.
 pub const MOST: usize = 24;
 
@@ -60,7 +60,7 @@ pub extern "sysv64" fn note(number: u64, rip: u64) {
     }
     apic::set_lvtpc(pmu.lvtpc);
     acknowledge(number);
-    // A PMI of the write that stopped the counters comes behind it.
+    // A PMI of the write that stopped the counters comes after it.
     if run::is_running() {
         run::each(&pmu.start);
     }

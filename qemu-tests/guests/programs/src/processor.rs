@@ -25,7 +25,7 @@ pub unsafe fn set_up() {
         Cr4::write((Cr4::read() - forbidden) | wanted);
         XCr0::write(XCr0Flags::X87 | XCr0Flags::SSE | XCr0Flags::AVX);
         Efer::update(|efer| efer.insert(EferFlags::SYSTEM_CALL_EXTENSIONS));
-        // STAR: SYSCALL's code selector, the stack's behind it; SYSRET's are 8 and 16 above.
+        // STAR: SYSCALL's code selector, the stack's after it; SYSRET's are 8 and 16 above.
         let (kernel, user) = (u64::from(KERNEL_DATA) - 8, u64::from(USER_DATA) - 8);
         Msr::new(0xc000_0081).write(user << 48 | kernel << 32);
         Msr::new(0xc000_0082).write(handlers::system_call as *const () as u64);

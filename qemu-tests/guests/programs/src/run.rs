@@ -1,4 +1,4 @@
-//! A program's run: counting starts right in front of it and stops right behind it.
+//! A program's run: counting starts right in front of it and stops right after it.
 
 use crate::{apic, pmi};
 use alloc::vec::Vec;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 /// Where the made program lies.
 const AT: u64 = 0x1000_0000;
-/// Where its texts lie, behind its code.
+/// Where its texts lie, after its code.
 const TEXT: u64 = AT + 16;
 
 /// An entry for a name at `name` with these words.

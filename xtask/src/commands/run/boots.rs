@@ -3,7 +3,7 @@
 //! A snippet of ring 0 can take the machine down past all that the firmware can catch: `cli; hlt`, a triple fault, a
 //! write to the reset port, page tables without which the firmware fails. Items run in order, so the first one without a
 //! record was running. It may be the victim of one before it in the same boot, so it is tried once more as the first item
-//! of a clean boot; if it is lost there again, it gets an error record here. The items behind it run in another boot.
+//! of a clean boot; if it is lost there again, it gets an error record here. The items after it run in another boot.
 //! The reports become one, in which every item of the job has its record.
 
 mod fit;

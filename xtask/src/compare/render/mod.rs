@@ -42,7 +42,7 @@ fn pretty(value: &serde_json::Value) -> String {
     ascii_controls(&text).into_owned()
 }
 
-/// A figure in as many digits as it takes, six behind the point at most.
+/// A figure in as many digits as it takes, six after the point at most.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -74,7 +74,7 @@ fn s1_a_latency_that_is_not_valid_is_none() {
     assert_eq!(Architectural::decode(&words).unwrap().0.unwrap().common.retire_latency, 0);
 }
 
-/// Linux, `arch_pebs_record_continued`: by bit 31, and behind a header without groups.
+/// Linux, `arch_pebs_record_continued`: by bit 31, and after a header without groups.
 #[test]
 fn s1_fragments_are_put_together() {
     let mut words = [&header(&[63, 31], 8)[..], &basic(7)[..]].concat();
@@ -96,7 +96,7 @@ fn s1_fragments_are_put_together() {
     assert_eq!(Architectural::skip(&words), end);
     let (next, _) = Architectural::decode(&words[end..]).unwrap();
     assert_eq!(next.unwrap().common.ip, 8);
-    // Cut off behind the first fragment.
+    // Cut off after the first fragment.
     let short = Malformed::Short { format: 15, needed: 2, there: 0 };
     assert_eq!(Architectural::decode(&words[..8]), Err(short));
     assert_eq!(Architectural::skip(&words[..8]), 8);
@@ -167,7 +167,7 @@ fn drained(words: &[u64], index: u64) -> (Vec<u64>, [u64; 3]) {
 fn s1_what_is_no_architectural_record_is_passed_over_and_counted() {
     let record = |ip| [&header(&[63], 8)[..], &basic(ip)[..]].concat();
     let mut words = record(1);
-    // A fragment of nobody; a group that is not known; a header of nothing, and a record behind it.
+    // A fragment of nobody; a group that is not known; a header of nothing, and a record after it.
     words.extend(header(&[62], 10));
     words.extend([0; 8]);
     words.extend(header(&[63, 57], 8));

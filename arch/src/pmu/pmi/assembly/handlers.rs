@@ -345,7 +345,7 @@ mod tests {
     }
 
     /// The handlers that let counters go on look first whether the gate has been shut, then whether the interrupted RIP, five
-    /// pushes above the stack pointer, is where it is closed, and go on behind the write if so.
+    /// pushes above the stack pointer, is where it is closed, and go on after the write if so.
     #[test]
     fn i6_counters_of_a_closed_gate_are_left_as_they_are_by_each_handler() {
         let mut block = ControlBlock::EMPTY;

@@ -33,7 +33,7 @@ pub const UPDATE: u32 = 20;
 pub const WRAP: u64 = 4096;
 
 impl Domain {
-    /// What the register reads behind so many updates.
+    /// What the register reads after so many updates.
     #[must_use]
     pub const fn value(&self, updates: u64) -> u32 {
         self.units(updates).wrapping_sub(self.units(WRAP)) as u32

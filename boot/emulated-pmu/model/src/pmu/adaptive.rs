@@ -1,4 +1,4 @@
-//! Adaptive records: a basic group, and behind it those that MSR_PEBS_DATA_CFG asks for (Intel SDM volume 3, 20.9.2).
+//! Adaptive records: a basic group, and after it those that MSR_PEBS_DATA_CFG asks for (Intel SDM volume 3, 20.9.2).
 
 use super::gate::Which;
 use super::pebs::MAX_WORDS;

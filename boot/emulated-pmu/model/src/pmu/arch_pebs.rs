@@ -23,7 +23,7 @@ const FULL: u64 = 1 << 31;
 const ENABLE: u64 = 1 << 32;
 const INDEX: u64 = UNITS << OFFSET_AT | FULL | ENABLE | UNITS << THRESHOLD_AT;
 const UNIT: u64 = 16;
-/// CFG_C: what the counter goes on from behind a record.
+/// CFG_C: what the counter goes on from after a record.
 const RELOAD: u64 = 0xFFFF_FFFF;
 /// Status bit 54: the threshold is reached, or there is no room.
 pub(super) const THRESHOLD_REACHED: u64 = 1 << 54;

@@ -5,7 +5,7 @@ use crate::model::energy::{Domain, Energy, UPDATE};
 use crate::msr;
 use crate::mutation::Mutation;
 
-/// Where the unit stands among the registers of energy; the domains have the numbers behind it.
+/// Where the unit stands among the registers of energy; the domains have the numbers after it.
 const UNIT: usize = 0;
 
 /// The number of a register among those of energy.

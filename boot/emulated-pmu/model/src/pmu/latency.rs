@@ -123,7 +123,7 @@ impl Pmu {
         }
         let whole = seen.latency.whole();
         let latency = match pebs.splits_latency {
-            // An instruction retires in the cycle behind.
+            // An instruction retires in the cycle after.
             true => whole << DATA_LATENCY_AT | (whole + 1),
             false => whole,
         };

@@ -8,7 +8,7 @@ use crate::mutation::Mutation;
 use crate::selector::Selector;
 use crate::{Delta, Ring};
 
-/// DS area: base of the buffer, where the next record goes, the first byte behind it, and the threshold.
+/// DS area: base of the buffer, where the next record goes, the first byte after it, and the threshold.
 const BUFFER: [u64; 4] = [0x20, 0x28, 0x30, 0x38];
 /// DS area: reset values of the general-purpose counters.
 const RESETS: u64 = 0x40;
@@ -31,12 +31,12 @@ pub trait GuestMemory {
     fn write_physical(&mut self, physical: u64, value: u64) -> Option<()>;
 }
 
-/// The instruction that a record is of, and the state behind it.
+/// The instruction that a record is of, and the state after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retirement {
     /// Its linear address.
     pub ip: u64,
-    /// The address of the instruction that comes behind it.
+    /// The address of the instruction that comes after it.
     pub next: u64,
     /// It was not executed in 64-bit mode.
     pub outside_64_bit_mode: bool,
@@ -205,7 +205,7 @@ impl Pmu {
         words: &mut [u64; MAX_WORDS],
     ) -> usize {
         let late = self.is(Mutation::PebsAddressWrong);
-        // Trap-like: the state is that behind the instruction, and so is this address. The instruction's own came with
+        // Trap-like: the state is that after the instruction, and so is this address. The instruction's own came with
         // format 2.
         let (behind, eventing) =
             if late { (retired.ip, retired.next) } else { (retired.next, retired.ip) };

@@ -65,7 +65,7 @@ impl TlbShape {
 pub struct Parameters {
     /// Bytes of a line.
     pub line: u32,
-    /// The data caches, from the first level on; behind the last one there is none.
+    /// The data caches, from the first level on; after the last one there is none.
     pub caches: [Option<CacheShape>; LEVELS],
     /// Cycles of a load that no cache serves.
     pub memory_cycles: u32,

@@ -51,7 +51,7 @@ impl StringRun {
         matches!(self.last, Some((first, last)) if first == line && last == line && end == line)
     }
 
-    /// How many elements behind the last one, which began at `linear`, touch nothing new; `backward` says in which
+    /// How many elements after the last one, which began at `linear`, touch nothing new; `backward` says in which
     /// direction the next one lies. Leaving out so many, or fewer, changes nothing if [`StringRun::leave_out`] says so.
     #[must_use]
     pub const fn quiet(linear: u64, bytes: u32, backward: bool) -> u64 {

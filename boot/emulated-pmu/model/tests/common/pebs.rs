@@ -6,7 +6,7 @@ use pmu_model::{Delta, GuestMemory, Outcome, Pmu, Retirement};
 pub const AREA: u64 = 0x4000;
 /// Where the buffer lies.
 pub const BASE: u64 = 0x1_0000;
-/// Words that are mapped behind the area and behind the base.
+/// Words that are mapped after the area and after the base.
 const MAPPED: usize = 2048;
 
 pub struct Area {
@@ -42,7 +42,7 @@ impl Area {
         &self.memory[..self.end]
     }
 
-    /// Words written behind the end.
+    /// Words written after the end.
     pub fn beyond(&self) -> usize {
         self.memory[self.end..].iter().filter(|word| **word != 0).count()
     }

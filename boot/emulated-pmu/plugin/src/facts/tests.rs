@@ -18,7 +18,7 @@ fn what_shows_that_an_instruction_is_done() {
         (&[0xff, 0x37], End::Store),
         (&[0xe8, 0, 0, 0, 0], End::Store),
         (&[0x0f, 0xab, 0x07], End::Store),
-        // A division and a load of a segment register fail behind their load; QEMU splits the others.
+        // A division and a load of a segment register fail after their load; QEMU splits the others.
         (&[0x48, 0xf7, 0x37], End::Unknown),
         (&[0x8e, 0x07], End::Unknown),
         (&[0x48, 0xcf], End::Unknown),
@@ -68,7 +68,7 @@ fn branches_have_offsets_and_a_direction() {
     let branch = of(64, &[0x75, 0xfe]).branch.expect("a branch");
     assert_eq!((branch.from, branch.next, branch.target), (0xff8, 0xffa, 0xff8));
     assert!(branch.backward && !branch.ambiguous);
-    // Over a page: behind it in another page.
+    // Over a page: after it in another page.
     let branch = of(64, &[0x0f, 0x85, 0, 0x10, 0, 0]).branch.expect("a branch");
     assert!(branch.ambiguous && !branch.backward);
     assert!(!of(64, &[0x0f, 0x85, 0, 0, 0, 0]).branch.expect("a branch").ambiguous);

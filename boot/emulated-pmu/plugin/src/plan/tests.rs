@@ -20,7 +20,7 @@ fn facts(start: u64, code: &[&[u8]]) -> Vec<Facts> {
 }
 
 /// Carries a plan out up to the access or start of instruction `stop`, in which the block is left. `accessed`: its
-/// accesses have been made, and it fails behind them. Returns what was counted, and what is open.
+/// accesses have been made, and it fails after them. Returns what was counted, and what is open.
 fn carry_out(
     plan: &[(At, Action)],
     length: usize,
@@ -128,7 +128,7 @@ proptest! {
             all.add(&Tally::one(tally::STRING_STARTS), 1);
         }
         prop_assert_eq!(whole.0, all);
-        // At a fault of an instruction that can fail, before its accesses; and behind them, if it can fail there.
+        // At a fault of an instruction that can fail, before its accesses; and after them, if it can fail there.
         let stop = stop.index(block.len());
         let failing = &block[stop];
         prop_assume!(failing.end != End::Always);

@@ -45,9 +45,9 @@ functions! {
     before_if = c"qemu_plugin_register_vcpu_insn_exec_cond_cb": fn(Insn, Executed, Registers, Condition, Word, u64, *mut c_void);
     /// Changes a word before an instruction.
     before_inline = c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu": fn(Insn, Operation, Word, u64);
-    /// Asks for a callback behind each access of an instruction.
+    /// Asks for a callback after each access of an instruction.
     accessed = c"qemu_plugin_register_vcpu_mem_cb": fn(Insn, Accessed, Registers, Direction, *mut c_void);
-    /// Changes a word behind each access of an instruction.
+    /// Changes a word after each access of an instruction.
     accessed_inline = c"qemu_plugin_register_vcpu_mem_inline_per_vcpu": fn(Insn, Direction, Operation, Word, u64);
     /// Throws all code and callbacks away, and then calls.
     reset = c"qemu_plugin_reset": fn(Id, OnPlugin);

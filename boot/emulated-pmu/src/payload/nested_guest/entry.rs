@@ -12,7 +12,7 @@ use emulated_pmu::vmcb::{Event, SHADOW, Vmcb, exit};
 use pmu_model::{Pmu, World};
 
 pub(super) const PAT: u32 = 0x277;
-/// #BP and #OF, whose injection returns behind the instruction as that of INT n does (APM vol. 2, 15.20).
+/// #BP and #OF, whose injection returns after the instruction as that of INT n does (APM vol. 2, 15.20).
 pub(super) const BREAKPOINT: u8 = 3;
 pub(super) const OVERFLOW: u8 = 4;
 

@@ -56,7 +56,7 @@ pub struct VirtualSvm {
     save_area: u64,
     /// The event that waits is one that the guest has injected into its own.
     injected: bool,
-    /// How far behind its instruction the nested guest stands while what it has injected is delivered.
+    /// How far after its instruction the nested guest stands while what it has injected is delivered.
     rewind: u64,
     irq: Irq,
     /// An instruction that QEMU takes for another one, which the guest intercepts, is let through.
@@ -243,7 +243,7 @@ pub fn poll(guest: &mut Guest) {
     }
 }
 
-/// Whether what is to be delivered has to be watched, because something else waits behind it.
+/// Whether what is to be delivered has to be watched, because something else waits after it.
 pub fn delivers_before_others(guest: &Guest) -> bool {
     guest.event.is_some()
         && guest.svm.inner.as_ref().is_some_and(|inner| {

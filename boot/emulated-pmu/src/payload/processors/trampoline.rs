@@ -25,7 +25,7 @@ global_asm!(
     ".balign 16",
     ".code16",
     "trampoline:",
-    // JMP over the two words behind it, whose offsets are known thereby.
+    // JMP over the two words after it, whose offsets are known thereby.
     ".byte 0xeb, 22, 0, 0, 0, 0, 0, 0",
     "trampoline_cr3: .quad 0",
     "trampoline_shared: .quad 0",

@@ -27,7 +27,7 @@ impl Pages {
         let first = first.map_err(|_| Refusal::NoMemory)?;
         let skipped = first.as_ptr().align_offset(align * PAGE_SIZE) / PAGE_SIZE;
         let at = |page: usize| {
-            // SAFETY: within the allocation, or just behind it.
+            // SAFETY: within the allocation, or just after it.
             unsafe { first.add(page * PAGE_SIZE) }
         };
         let end = skipped + count;

@@ -1,5 +1,5 @@
 //! The bounds themselves, as the guide and the messages have them. The tests beside this one use their names, and would
-//! not notice another figure behind one.
+//! not notice another figure after one.
 
 use super::*;
 use crate::memory::GUARD_BYTES;

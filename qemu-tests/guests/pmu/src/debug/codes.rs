@@ -70,7 +70,7 @@ global_asm!(
     "special_code: lea rdi, [rip + {variable}]", "mov ecx, 5", "xor eax, eax",
     "special_0: rep stosb", "special_1: int {back}", "mov eax, ss", "special_2: mov ss, eax",
     "nop", "special_3: rdpmc", "ret",
-    // 7 and 8, and the device's handler: the interrupt comes in front of the instruction behind the store.
+    // 7 and 8, and the device's handler: the interrupt comes in front of the instruction after the store.
     "met_code: movabs rsi, {command}", "sti", "nop", "mov dword ptr [rsi], {to_self}", "met: nop", "cli", "ret",
     "met_repeated_code: lea rdi, [rip + {variable}]", "movabs rsi, {command}", "mov ecx, 5", "sti",
     "mov dword ptr [rsi], {to_self}", "rep stosb", "cli", "ret",

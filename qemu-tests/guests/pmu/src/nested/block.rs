@@ -67,7 +67,7 @@ static mut SAVE_AREA: Page = Page([0; 4096]);
 static mut CODE: Page = Page([0; 4096]);
 static mut STACK: Page = Page([0; 4096]);
 
-/// The nested guest's registers, at its VMRUN and behind its exit: RCX, RDX, RBX, RSI, RDI.
+/// The nested guest's registers, at its VMRUN and after its exit: RCX, RDX, RBX, RSI, RDI.
 pub static mut REGISTERS_IN_USE: [u64; 5] = [0; 5];
 /// The block's physical address.
 pub static ADDRESS: AtomicU64 = AtomicU64::new(0);
@@ -176,7 +176,7 @@ fn table(field: usize, bytes: [u8; 10]) {
     segment(field, 0, 0, limit.into(), base);
 }
 
-/// Runs the nested guest until its exit, with the global interrupt flag clear from before VMRUN to behind the exit.
+/// Runs the nested guest until its exit, with the global interrupt flag clear from before VMRUN to after the exit.
 #[unsafe(naked)]
 pub extern "C" fn enter() {
     naked_asm!(

@@ -101,7 +101,7 @@ fn clock() {
     case("counts.clock", u64::from((before..after).contains(&nested)), 1);
 }
 
-/// A counter of the nested guest overflows in its loop: the exit comes at that instruction, and the interrupt behind STGI.
+/// A counter of the nested guest overflows in its loop: the exit comes at that instruction, and the interrupt after STGI.
 fn overflow(unit: &Unit, interrupt: u32) {
     let is_nmi = interrupt == LVT_NMI;
     let intercept = if is_nmi { NMI } else { block::INTR };

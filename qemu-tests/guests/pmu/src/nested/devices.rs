@@ -21,7 +21,7 @@ const VIRTUAL_MASKING: u64 = 1 << 24;
 static SENT: AtomicU64 = AtomicU64::new(0);
 /// RFLAGS.IF at VMRUN.
 static OPEN: AtomicU64 = AtomicU64::new(0);
-/// Interrupts of the guest's own, in all, and behind the exit before STGI.
+/// Interrupts of the guest's own, in all, and after the exit before STGI.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static BEFORE_STGI: AtomicU64 = AtomicU64::new(0);
 

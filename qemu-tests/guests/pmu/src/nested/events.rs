@@ -176,7 +176,7 @@ fn undelivered(unit: &Unit, way: Way) {
     }
 }
 
-/// STI in the middle: a virtual interrupt can be taken behind the instruction that follows it.
+/// STI in the middle: a virtual interrupt can be taken after the instruction that follows it.
 const OPENING: [u8; 4] = [0x90, 0xfb, 0x90, 0x90];
 const WAITS: u64 = 1 << 8;
 const WHATEVER: u64 = 1 << 20;
@@ -223,7 +223,7 @@ fn virtual_interrupts(unit: &Unit, way: Way) {
     }
 }
 
-/// An injected interrupt, and a virtual one that waits behind it.
+/// An injected interrupt, and a virtual one that waits after it.
 fn both(unit: &Unit, way: Way) {
     for intercepted in [false, true] {
         prepare(&NOPS);

@@ -77,7 +77,7 @@ impl Case {
     }
 }
 
-/// RAX = RSP; PUSH 16, RAX; PUSHFQ; PUSH 8; LEA RAX, \[RIP + 3\]; PUSH RAX: a frame that leads behind an IRETQ.
+/// RAX = RSP; PUSH 16, RAX; PUSHFQ; PUSH 8; LEA RAX, \[RIP + 3\]; PUSH RAX: a frame that leads after an IRETQ.
 const FRAME: &[u8] =
     &[0x48, 0x89, 0xe0, 0x6a, 0x10, 0x50, 0x9c, 0x6a, 0x08, 0x48, 0x8d, 0x05, 3, 0, 0, 0, 0x50];
 
@@ -218,7 +218,7 @@ fn intercepted(unit: &Unit, way: Way, case: &Case) {
 
 fn executed(unit: &Unit, way: Way, case: &Case, free: u64) {
     prepare(case);
-    // NOP behind it.
+    // NOP after it.
     let expected = case.before.1 + free + 1;
     let counted = way.run(unit, expected);
     let (way, name) = (way.name, case.name);

@@ -211,7 +211,7 @@ extern "C" fn on_trap() {
     )
 }
 
-/// A guest that steps itself over VMRUN is stopped behind the exit.
+/// A guest that steps itself over VMRUN is stopped after the exit.
 fn stepped_vmrun() {
     block::prepare(&[&[0x90]]);
     set_gate(1, on_trap);

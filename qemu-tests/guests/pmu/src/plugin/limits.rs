@@ -94,7 +94,7 @@ fn exact(left: u64, selection: u64, exactly: bool) {
     crate::line!("case limit.{left}.{selection:x}.fits.{seen}.{missing} {} true", fits);
 }
 
-/// Offsets of what follows the branches: behind JMP, behind JC, and the loop's start.
+/// Offsets of what follows the branches: after JMP, after JC, and the loop's start.
 const BEHIND_JMP: u64 = LOOP + 3 + 3 + 2;
 const BEHIND_JC: u64 = BEHIND_JMP + 3 + 1 + 6;
 const LOOP: u64 = 5;

@@ -10,7 +10,7 @@ use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plugin_channel::{ANSWER, Command, Limit, Mailbox, Mode, Parts, QUESTION, Records, call};
 
-/// The page of the calls, and the mailbox behind it.
+/// The page of the calls, and the mailbox after it.
 #[repr(C, align(4096))]
 struct Own {
     code: [u8; 4096],
@@ -181,7 +181,7 @@ fn add() {
 
 extern "sysv64" fn on_exit(saved: *mut u64) {
     add();
-    // SAFETY: behind the nine registers is what the processor pushed: RIP first.
+    // SAFETY: after the nine registers is what the processor pushed: RIP first.
     let rip = unsafe { &mut *saved.add(9) };
     STOOD.store(*rip, Relaxed);
     put!(limits, [Limit { selection: 0, left: 0 }; plugin_channel::MAX_LIMITS]);

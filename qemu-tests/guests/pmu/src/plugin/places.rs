@@ -56,7 +56,7 @@ const CROSSES: &[(Occurrence, u64)] =
 const CROSSES_INSTRUCTIONS: u64 = 10 * 5 + 5 + 2;
 
 fn crossing() {
-    // Each offset of the code's at the end of the page once: in a jump, behind one, in a load.
+    // Each offset of the code's at the end of the page once: in a jump, after one, in a load.
     for back in 0..48 {
         let start = put(crosses, code(0) + 4096 - back);
         let test = Test::new("crossing", CROSSES, CROSSES_INSTRUCTIONS).fell_back(1);

@@ -8,7 +8,7 @@ pub const WINDOW: u64 = 0x4000_0000;
 pub const PAGES: u16 = 512;
 /// Bytes of the pool: a large page's.
 pub const FRAMES_BYTES: u64 = 2 << 20;
-/// The whole pool by one large page, writable and open to ring 3: right behind the window.
+/// The whole pool by one large page, writable and open to ring 3: right after the window.
 pub const LARGE: u64 = WINDOW + PAGES as u64 * PAGE;
 
 /// The pages of the window that the guest maps itself, for ring 0 alone.
@@ -37,9 +37,9 @@ pub mod frame {
 pub mod slot {
     /// Address at which the guest waits for the program's end: jump there in ring 0.
     pub const EXIT: u64 = 0;
-    /// RSP behind a stay in ring 3.
+    /// RSP after a stay in ring 3.
     pub const BACK_RSP: u64 = 8;
-    /// RIP behind a stay in ring 3.
+    /// RIP after a stay in ring 3.
     pub const BACK_RIP: u64 = 16;
     /// Interrupts of [`super::vector::DEVICE`] so far.
     pub const DEVICES: u64 = 24;

@@ -1,4 +1,4 @@
-//! A program, and its form in bytes: a length in four bytes and that many bytes of postcard, one behind the other.
+//! A program, and its form in bytes: a length in four bytes and that many bytes of postcard, one after the other.
 
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ pub struct Preset {
 pub struct Pmu {
     /// Writes before, while nothing is counted.
     pub set_up: Vec<Write>,
-    /// Writes that start counting, right in front of the program, and behind each PMI.
+    /// Writes that start counting, right in front of the program, and after each PMI.
     pub start: Vec<Write>,
     /// Writes that stop counting.
     pub stop: Vec<Write>,

@@ -116,7 +116,7 @@ fn has_checks(item: &Item) -> bool {
     matches!(item, Item::Conformance(_)) || brings_up(item)
 }
 
-/// Whether code of the job runs in ring 0 in this item: then it can break the machine for those behind it.
+/// Whether code of the job runs in ring 0 in this item: then it can break the machine for those after it.
 pub(super) fn runs_in_ring_0(item: &Item) -> bool {
     use protocol::{control, workload};
     let snippet = item.part().snippet();

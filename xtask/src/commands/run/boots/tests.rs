@@ -231,7 +231,7 @@ fn x1_a_victim_runs_in_a_clean_boot_and_is_not_blamed() {
     assert!(note.contains("item 1 (victim)") && note.contains("item 0 (hostile)"), "{note}");
 }
 
-/// Code of ring 3 cannot have broken the machine for those behind it.
+/// Code of ring 3 cannot have broken the machine for those after it.
 #[test]
 fn x1_behind_ring_3_the_lost_item_is_blamed_at_once() {
     let packed = job(&["a", "b", "c"], Ring::User);

@@ -1,7 +1,7 @@
 //! Instruction-based sampling (AMD APM volume 2, 13.3; processor programming references, MSRC001_1030 to 103D).
 //!
 //! Each of the two units is a counter more, whose maximum count is where others wrap: of fetches, of which an instruction has
-//! one, and of cycles or dispatched operations, of which an instruction has one as well. The instruction that retires behind
+//! one, and of cycles or dispatched operations, of which an instruction has one as well. The instruction that retires after
 //! the one at which the maximum is reached is the tagged one. The counters are in both rings, and neither the global control
 //! nor a freeze stops them.
 
