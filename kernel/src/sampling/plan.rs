@@ -210,8 +210,15 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
     by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
-/// Whether no erratum of the processor is about so short a period of retired instructions. The emulated PMU has none.
+/// Whether no erratum of the processor is about so short a period. The emulated PMU has none.
 fn within_errata(has: &Capabilities, event: &Selection, period: u64) -> Result<(), String> {
+    // Linux, `nhm_limit_period`.
+    const NEHALEM: u64 = 32;
+    if period < NEHALEM && has.errata.iter().any(|row| row.id == "AAK100") {
+        return Err(format!(
+            "a period of {period} does not work on this processor (AAK100): at least {NEHALEM} is needed"
+        ));
+    }
     if (event.event, event.umask) != (0xc0, 1) {
         return Ok(());
     }
@@ -404,6 +411,28 @@ mod tests {
         assert_eq!(period_for(5_000, 10_000, 2_000_000_000, 1_000), 1_000_000);
         assert_eq!(period_for(1, u64::MAX, 1, u32::MAX), 1);
         assert_eq!(period_for(u64::MAX, 1, u64::MAX, 1), u64::MAX);
+    }
+
+    #[test]
+    fn s1_periods_that_an_erratum_is_about_are_refused() {
+        use arch::pmu::find;
+        use pmu_model::{Host, Model, Pmu as Registers, Timing};
+        let has = |model| find(&mut Registers::new(model, Host::EXAMPLE, Timing::FLAT)).unwrap();
+        let (retired, cycles) = (Selection::of(0xc0, 1), Selection::of(0x3c, 0));
+        let haswell = has(Model::Haswell);
+        assert!(within_errata(&haswell, &retired, 127).unwrap_err().contains("at least 128"));
+        assert_eq!(within_errata(&haswell, &retired, 129), Ok(()));
+        assert_eq!(within_errata(&haswell, &cycles, 20), Ok(()));
+        assert_eq!(within_errata(&has(Model::Skylake), &retired, 20), Ok(()));
+        let nehalem = has(Model::Nehalem);
+        assert!(within_errata(&nehalem, &cycles, 31).unwrap_err().contains("at least 32"));
+        assert_eq!(within_errata(&nehalem, &cycles, 32), Ok(()));
+        let broadwell = |period| {
+            let mut broadwell = haswell.clone();
+            broadwell.errata = errata::all().filter(|row| row.id.starts_with("BDM11")).collect();
+            within_errata(&broadwell, &retired, period)
+        };
+        assert!(broadwell(128).is_ok() && broadwell(160).is_err() && broadwell(64).is_err());
     }
 
     /// A witness counts the same event, without interrupts; an event that only some counters have gets none.
