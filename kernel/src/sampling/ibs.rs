@@ -236,8 +236,10 @@ pub(super) fn arm(
     };
     let offset = registers.rdmsr(LvtOffset::MSR).map_err(|_| UNSUPPORTED)?;
     let entry = LvtOffset(offset).entry().ok_or(UNSUPPORTED)?;
-    stop(registers, event.unit)?;
+    let two_writes = driver.capabilities().ibs_erratum_420;
+    stop(registers, event.unit, two_writes)?;
     let sampling = Sampling::new(period, one.counter.index() as u8, entry)
+        .clearing_maximum(two_writes)
         .checking_address(features.contains(Features::CHECKS_ADDRESS))
         .filtered_by(event.filter)
         .keeping_count(event.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
@@ -248,8 +250,11 @@ pub(super) fn arm(
     Ok(())
 }
 
-/// Switches a unit off.
-fn stop(registers: &mut dyn Registers, unit: Unit) -> Result<(), PmuError> {
+/// Switches a unit off. `two_writes`: its maximum count goes first ([`Period::off_in_two`]).
+fn stop(registers: &mut dyn Registers, unit: Unit, two_writes: bool) -> Result<(), PmuError> {
+    if two_writes && let Ok(control) = registers.rdmsr(unit.control()) {
+        let _ = registers.wrmsr(unit.control(), control & unit.enable());
+    }
     let off = registers.wrmsr(unit.control(), 0);
     off.map_err(|_| PmuError::Unsupported("instruction-based sampling"))
 }
@@ -258,8 +263,13 @@ fn stop(registers: &mut dyn Registers, unit: Unit) -> Result<(), PmuError> {
 ///
 /// # Errors
 /// The register refuses.
-pub(super) fn disarm(registers: &mut dyn Registers, events: &[Armed]) -> Result<(), PmuError> {
-    events.iter().filter_map(|one| one.ibs).try_for_each(|event| stop(registers, event.unit))
+pub(super) fn disarm(
+    registers: &mut dyn Registers,
+    has: &Capabilities,
+    events: &[Armed],
+) -> Result<(), PmuError> {
+    let mut units = events.iter().filter_map(|one| one.ibs);
+    units.try_for_each(|event| stop(registers, event.unit, has.ibs_erratum_420))
 }
 
 /// What the report calls the counter.

@@ -86,7 +86,7 @@ pub fn measure(
     } else {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.stop(pmu.registers).map_err(refused)?;
-        ibs::disarm(pmu.registers, &session.events).map_err(refused)?;
+        ibs::disarm(pmu.registers, pmu.driver.capabilities(), &session.events).map_err(refused)?;
         let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
         let counts = counts.map_err(refused)?;
         branches::stop(pmu.registers, pmu.driver, &block).map_err(refused)?;

@@ -43,6 +43,7 @@ pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabil
     let has_leaf = has_leaf(&cpuid, 0x8000_001b);
     let ibs = || if has_leaf { registers.cpuid(0x8000_001b, 0).eax } else { 0 };
     seen.ibs = (features & IBS != 0).then(ibs);
+    seen.ibs_erratum_420 = family == 0x10;
     drop(cpuid);
     seen.lose_global(registers, [numbers::AMD_GLOBAL_CTL, numbers::AMD_GLOBAL_STATUS]);
     let lost = "nothing is frozen on a PMI";

@@ -119,6 +119,8 @@ pub struct Capabilities {
     pub irperf: bool,
     /// AMD's instruction-based sampling: leaf 0x8000001B EAX.
     pub ibs: Option<u32>,
+    /// IBS goes off in two writes: erratum 420 of family 10h.
+    pub ibs_erratum_420: bool,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
     /// Architectural PEBS, where leaf 0x23 has its sub-leaves; in place of the debug store.
@@ -196,6 +198,7 @@ impl Capabilities {
             extra: Vec::new(),
             irperf: false,
             ibs: None,
+            ibs_erratum_420: false,
             pebs: false,
             architectural_pebs: None,
             memory: Words::default(),

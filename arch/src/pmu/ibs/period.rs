@@ -172,6 +172,13 @@ impl Period {
         self.off
     }
 
+    /// What to write one after the other to switch the unit off on family 10h, where an interrupt may stay pending otherwise: the
+    /// maximum count is cleared first, and the unit goes off in a write of its own (erratum 420; Linux, `perf_ibs_disable_event`).
+    #[must_use]
+    pub const fn off_in_two(self) -> [u64; 2] {
+        [self.on() & !(LOW | HIGH), self.off & !(LOW | HIGH)]
+    }
+
     /// The control register with the unit on.
     #[must_use]
     pub const fn on(self) -> u64 {

@@ -71,6 +71,8 @@ pub struct Sampling {
     pub(super) entry: u8,
     /// A sample may say that its address is none.
     checks_address: bool,
+    /// Family 10h: see [`Period::off_in_two`].
+    clears_maximum: bool,
     /// The current count can be written, so that a period goes on where it was stopped.
     keeps_count: bool,
     /// The count where the unit was stopped, as bits of the control register.
@@ -96,6 +98,7 @@ impl Sampling {
             slot: slot & 63,
             entry,
             checks_address: false,
+            clears_maximum: false,
             keeps_count: false,
             stopped_at: 0,
             awaited: false,
@@ -147,6 +150,25 @@ impl Sampling {
     #[must_use]
     pub const fn checking_address(self, checks_address: bool) -> Self {
         Self { checks_address, ..self }
+    }
+
+    /// The unit goes off as family 10h needs it ([`Period::off_in_two`]).
+    #[must_use]
+    pub const fn clearing_maximum(self, clears_maximum: bool) -> Self {
+        Self { clears_maximum, ..self }
+    }
+
+    /// Switches the unit off.
+    #[inline]
+    fn switch_off(&self, raw: &mut impl Raw) {
+        let control = self.period.unit().control().0;
+        if self.clears_maximum {
+            for value in self.period.off_in_two() {
+                raw.wrmsr(control, value);
+            }
+        } else {
+            raw.wrmsr(control, self.period.off());
+        }
     }
 
     /// The current count can be written.
@@ -210,8 +232,7 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
         // Erratum 1197: the address may read 0.
         Unit::Fetch => (rip == 0, Datum::default()),
     };
-    // Erratum 420 of family 10h: the unit goes off in one write, and on with its count in another.
-    raw.wrmsr(unit.control().0, ibs.period.off());
+    ibs.switch_off(raw);
     if let Some(ibs) = &mut block.ibs {
         ibs.end_period();
     }
@@ -256,7 +277,7 @@ pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interru
         block.ibs.map_or(0, |ibs| ibs.start())
     } else {
         let control = raw.rdmsr(unit.control().0);
-        raw.wrmsr(unit.control().0, ibs.period.off());
+        ibs.switch_off(raw);
         control & unit.count_bits()
     };
     if let Some(ibs) = &mut block.ibs {
@@ -474,6 +495,26 @@ mod tests {
         block.clear();
         resume(&mut block, &mut machine);
         assert_eq!((start(&machine), block.sampling().unwrap().ended()), (starts[0], Some(0)));
+    }
+
+    /// Erratum 420 of family 10h: the maximum count goes first, then the enable, and only then all comes back.
+    #[test]
+    fn s1_the_unit_of_family_10h_goes_off_in_two_writes() {
+        let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
+        let sampling = Sampling::new(period(64), 0, 0).clearing_maximum(true);
+        let mut block = block(&mut log, &mut data, sampling);
+        let mut machine = Machine::default();
+        machine.tags(0x1000, None);
+        sampled(&mut block, &mut machine, &Interrupted::default());
+        let control = machine.writes.iter().filter(|(msr, _)| *msr == CONTROL);
+        let written: Vec<u64> = control.map(|(_, value)| *value).collect();
+        let (enable, maximum) = (1 << 17, 64 >> 4);
+        assert_eq!(written[..2], [1 << 19 | enable, 1 << 19]);
+        assert_eq!(written.last().unwrap() & (enable | 0xffff), enable | maximum);
+        machine.writes.clear();
+        pause(&mut block, &mut machine, &Interrupted::default());
+        let written: Vec<u64> = machine.writes.iter().map(|(_, value)| *value).collect();
+        assert!(written.ends_with(&[1 << 19 | enable, 1 << 19]), "{written:x?}");
     }
 
     #[test]
