@@ -66,7 +66,8 @@ pub fn meters(energy: &Energy) -> Vec<EnergyMeter> {
     let meter = |domain| {
         let register = energy.register(domain).ok()?;
         let (event, msr) = (name(domain).to_string(), Hex(register.0.into()));
-        Some(EnergyMeter { event, msr, unit: energy.unit(domain) })
+        let filtered = energy.is_filtered();
+        Some(EnergyMeter { event, msr, unit: energy.unit(domain), filtered })
     };
     energy.domains().filter_map(meter).collect()
 }
@@ -143,6 +144,13 @@ pub fn metrics(
     all
 }
 
+/// What is to be known of every figure.
+fn remarks(energy: &Energy) -> Vec<String> {
+    const FILTERED: &str =
+        "energy filtering is on (IA32_MISC_PACKAGE_CTLS[0]): the processor adds random amounts";
+    if energy.is_filtered() { Vec::from([FILTERED.to_string()]) } else { Vec::new() }
+}
+
 fn joules(units: f64, unit: u8) -> f64 {
     units / (1_u64 << unit) as f64
 }
@@ -187,7 +195,7 @@ fn metric(
             name: name(one.domain).to_string(),
             counter: register,
             pass: 0,
-            remarks: Vec::new(),
+            remarks: remarks(source.energy()),
         }),
         energy: Some(EnergyReading { unit, resolution, ticks: [ticks, longer], update }),
     })

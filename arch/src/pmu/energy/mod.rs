@@ -78,6 +78,25 @@ pub struct Energy {
     has: u8,
     /// Those whose register reads 0.
     silent: u8,
+    /// Energy filtering is on.
+    filtered: bool,
+}
+
+/// IA32_ARCH_CAPABILITIES, which leaf 7 EDX\[29\] announces: bit 11 says that the filtering can be asked about.
+const ARCH_CAPABILITIES: (Msr, u32, u64) = (Msr(0x10a), 1 << 29, 1 << 11);
+/// IA32_MISC_PACKAGE_CTLS: bit 0, the processor adds random amounts to what the registers say (SDM vol. 4; Intel, "Running Average
+/// Power Limit Energy Reporting").
+const PACKAGE_CONTROLS: (Msr, u64) = (Msr(0xbc), 1);
+
+fn is_filtered(registers: &mut dyn Registers) -> bool {
+    let announced = {
+        let cpuid = leaves(registers);
+        has_leaf(&cpuid, 7) && cpuid.cpuid2(7, 0).edx & ARCH_CAPABILITIES.1 != 0
+    };
+    let mut bit = |msr: Msr, bit| registers.rdmsr(msr).is_ok_and(|value| value & bit != 0);
+    announced
+        && bit(ARCH_CAPABILITIES.0, ARCH_CAPABILITIES.2)
+        && bit(PACKAGE_CONTROLS.0, PACKAGE_CONTROLS.1)
 }
 
 /// Why energy cannot be told at all.
@@ -150,7 +169,13 @@ impl Energy {
         }
         let memory = if is(&FIXED_MEMORY) { FIXED_MEMORY_UNIT } else { unit };
         let platform = if is(&FIXED_PLATFORM) { 0 } else { unit };
-        let mut energy = Self { amd, units: [unit, memory, platform], has: 0, silent: 0 };
+        let mut energy = Self {
+            amd,
+            units: [unit, memory, platform],
+            has: 0,
+            silent: 0,
+            filtered: !amd && is_filtered(registers),
+        };
         for domain in Domain::ALL {
             let read = domain.register(amd).map(|register| registers.rdmsr(register));
             match read {
@@ -163,6 +188,12 @@ impl Energy {
             }
         }
         Ok(energy)
+    }
+
+    /// Whether the processor adds random amounts to its figures, so that they do not tell of the data (energy filtering).
+    #[must_use]
+    pub const fn is_filtered(&self) -> bool {
+        self.filtered
     }
 
     /// The unit of a domain: 14 means 2^-14 J.

@@ -93,6 +93,9 @@ pub struct EnergyMeter {
     pub msr: Hex,
     /// The unit: 14 means 2^-14 J.
     pub unit: u8,
+    /// The processor adds random amounts (IA32_MISC_PACKAGE_CTLS\[0\]); absent: it does not, or does not tell.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub filtered: bool,
 }
 
 /// One kind of core of a hybrid package.
