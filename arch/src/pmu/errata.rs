@@ -24,9 +24,23 @@ pub enum Effect {
     Enabling,
     /// PEBS cannot be used.
     Precise,
-    /// Periods below a limit, or not a multiple of it, do not work.
-    Period,
+    /// Some periods do not work.
+    Period(Limit),
 }
+
+/// The periods that work.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limit {
+    /// Event and unit mask that they are of; `None`: of any event.
+    pub event: Option<(u16, u16)>,
+    /// The least one.
+    pub least: u64,
+    /// What a period has to be a multiple of.
+    pub step: u64,
+}
+
+/// INST_RETIRED.PREC_DIST.
+const RETIRED: Option<(u16, u16)> = Some((0xc0, 1));
 
 /// A row.
 #[derive(Debug, PartialEq)]
@@ -81,8 +95,14 @@ static TABLE: &[Erratum] = &[
     ),
     intel(
         "AAK100",
-        "counters need their selects rewritten when they are switched on; periods below 32 do not work",
+        "counters need their selects rewritten when they are switched on",
         Effect::Enabling,
+        &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
+    ),
+    intel(
+        "nhm_limit_period",
+        "periods below 32 do not work",
+        Effect::Period(Limit { event: None, least: 32, step: 1 }),
         &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
     ),
     intel(
@@ -94,13 +114,13 @@ static TABLE: &[Erratum] = &[
     intel(
         "HSW11",
         "periods of retired instructions (C0/01) below 128 do not work",
-        Effect::Period,
+        Effect::Period(Limit { event: RETIRED, least: 128, step: 1 }),
         &[0x3c..=0x3c, 0x3f..=0x3f, 0x45..=0x46],
     ),
     intel(
         "BDM11, BDM55",
         "periods of retired instructions (C0/01) below 128, or not a multiple of 64, do not work",
-        Effect::Period,
+        Effect::Period(Limit { event: RETIRED, least: 128, step: 64 }),
         &[0x3d..=0x3d, 0x47..=0x47, 0x4f..=0x4f, 0x56..=0x56],
     ),
     intel(
@@ -118,11 +138,6 @@ static TABLE: &[Erratum] = &[
         models: &[0x00..=0x2f],
     },
 ];
-
-/// Every row.
-pub fn all() -> impl Iterator<Item = &'static Erratum> {
-    TABLE.iter()
-}
 
 /// The rows that apply to a processor.
 pub fn of(identity: &Identity) -> Vec<&'static Erratum> {
@@ -154,22 +169,20 @@ pub fn of_microcode(identity: &Identity, revision: u64) -> Option<&'static Errat
     (revision < least).then_some(&SANDY_BRIDGE_PEBS)
 }
 
-/// The least period of retired instructions (C0/01) that a processor can make, and what it must be a multiple of (Linux,
-/// `hsw_limit_period`, `bdw_limit_period`).
-pub fn instruction_periods(rows: &[&'static Erratum]) -> Option<(u64, u64)> {
-    let step = |id| match id {
-        "HSW11" => Some((128, 1)),
-        "BDM11, BDM55" => Some((128, 64)),
-        _ => None,
-    };
-    rows.iter().find_map(|row| step(row.id))
-}
-
 impl Erratum {
     /// Whether it can explain a wrong count of instructions.
     #[must_use]
     pub fn spoils_instructions(&self) -> bool {
         matches!(self.effect, Effect::Instructions | Effect::InstructionsAndBranches)
+    }
+
+    /// The periods that work, if it is about those of this event and `period` is none of them.
+    #[must_use]
+    pub fn spoils_period(&self, event: (u16, u16), period: u64) -> Option<Limit> {
+        let Effect::Period(limit) = self.effect else { return None };
+        let is_about = limit.event.is_none_or(|one| one == event);
+        let works = period >= limit.least && period.is_multiple_of(limit.step);
+        (is_about && !works).then_some(limit)
     }
 
     /// Whether it can explain a wrong count of branches.
@@ -184,41 +197,52 @@ mod tests {
     use super::*;
     use crate::cpu::tests::{INTEL, table};
 
+    /// Intel's processor with this signature.
+    fn identity(signature: u32) -> Identity {
+        Identity::read(&move |leaf: u32, sub: u32| {
+            let mut seen = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
+            if leaf == 1 {
+                seen.eax = signature;
+            }
+            seen
+        })
+    }
+
     #[test]
     fn a_row_applies_to_its_models_alone() {
-        let ids = |signature: u32| {
-            let cpuid = move |leaf: u32, sub: u32| {
-                let mut seen = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
-                if leaf == 1 {
-                    seen.eax = signature;
-                }
-                seen
-            };
-            of(&Identity::read(&cpuid)).iter().map(|row| row.id).collect::<Vec<_>>()
-        };
+        let ids = |signature| of(&identity(signature)).iter().map(|row| row.id).collect::<Vec<_>>();
         assert_eq!(ids(0x000a_06f3), ["SRF7"]);
         assert_eq!(ids(0x0005_06e3), ["TSX force abort"]);
-        assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100"]);
+        assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100", "nhm_limit_period"]);
         assert_eq!(ids(0x0008_06f8), Vec::<&str>::new());
     }
 
     /// Linux, `pebs_ucodes` of arch/x86/events/intel/core.c.
     #[test]
     fn s1_pebs_of_a_sandy_bridge_needs_its_microcode() {
-        let broken = |signature: u32, revision| {
-            let cpuid = move |leaf: u32, sub: u32| {
-                let mut seen = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
-                if leaf == 1 {
-                    seen.eax = signature;
-                }
-                seen
-            };
-            of_microcode(&Identity::read(&cpuid), revision).is_some()
-        };
+        let broken = |signature, revision| of_microcode(&identity(signature), revision).is_some();
         for (signature, least) in [(0x2_06a7, 0x28), (0x2_06d6, 0x618), (0x2_06d7, 0x70c)] {
             assert!(broken(signature, least - 1) && !broken(signature, least), "{signature:#x}");
         }
         assert!(!broken(0x3_06a9, 0), "Ivy Bridge");
+    }
+
+    /// Linux, `nhm_limit_period`, `hsw_limit_period` and `bdw_limit_period`.
+    #[test]
+    fn s1_periods_that_do_not_work_are_those_of_the_model_and_the_event() {
+        let (retired, cycles) = ((0xc0, 1), (0x3c, 0));
+        let works = |signature, event, period| {
+            of(&identity(signature)).iter().all(|row| row.spoils_period(event, period).is_none())
+        };
+        let (nehalem, haswell, broadwell) = (0x1_06a5, 0x3_06c3, 0x3_06d4);
+        for event in [retired, cycles] {
+            assert!(!works(nehalem, event, 31) && works(nehalem, event, 33));
+        }
+        assert!(!works(haswell, retired, 127) && works(haswell, retired, 129));
+        assert!(works(haswell, cycles, 20));
+        assert!(works(broadwell, retired, 128) && works(broadwell, cycles, 20));
+        assert!(!works(broadwell, retired, 160) && !works(broadwell, retired, 64));
+        assert!(works(0x5_06e3, retired, 20), "Skylake");
     }
 
     /// A wrong count may be laid to an erratum that is about it, and to no other.
@@ -230,10 +254,18 @@ mod tests {
         };
         assert_eq!(excuses("SRF7"), (true, true));
         assert_eq!(excuses("Clearwater Forest over-count"), (true, false));
-        for id in ["AAJ80", "AAK100", "HSW11", "BDM11, BDM55", "TSX force abort", "1054"] {
+        for id in [
+            "AAJ80",
+            "AAK100",
+            "nhm_limit_period",
+            "HSW11",
+            "BDM11, BDM55",
+            "TSX force abort",
+            "1054",
+        ] {
             assert_eq!(excuses(id), (false, false), "{id}");
         }
-        let branches = Erratum { effect: Effect::Branches, ..intel("", "", Effect::Period, &[]) };
+        let branches = Erratum { effect: Effect::Branches, ..intel("", "", Effect::Enabling, &[]) };
         assert_eq!((branches.spoils_instructions(), branches.spoils_branches()), (false, true));
     }
 }

@@ -8,8 +8,9 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::errata::Limit;
 use arch::pmu::pmi::{ControlBlock, Delivery};
-use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection, errata};
+use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
 use arch::time::tsc;
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
@@ -210,24 +211,17 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
     by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
-/// Whether no erratum of the processor is about so short a period. The emulated PMU has none.
-fn within_errata(has: &Capabilities, event: &Selection, period: u64) -> Result<(), String> {
-    // Linux, `nhm_limit_period`.
-    const NEHALEM: u64 = 32;
-    if period < NEHALEM && has.errata.iter().any(|row| row.id == "AAK100") {
-        return Err(format!(
-            "a period of {period} does not work on this processor (AAK100): at least {NEHALEM} is needed"
-        ));
+/// Whether no erratum of the processor is about such a period. The emulated PMU has none.
+fn within_errata(has: &Capabilities, one: &Selection, period: u64) -> Result<(), String> {
+    for row in &has.errata {
+        if let Some(Limit { least, step, .. }) = row.spoils_period((one.event, one.umask), period) {
+            return Err(format!(
+                "a period of {period} does not work on this processor ({}): of this event at least {least}, in steps of {step}",
+                row.id
+            ));
+        }
     }
-    if (event.event, event.umask) != (0xc0, 1) {
-        return Ok(());
-    }
-    match errata::instruction_periods(&has.errata) {
-        Some((least, step)) if period < least || !period.is_multiple_of(step) => Err(format!(
-            "a period of {period} does not work on this processor (HSW11, BDM11, BDM55): of retired instructions at least {least}, in steps of {step}"
-        )),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether the counter can be set back by the period, and anything is left to run in it.
@@ -424,15 +418,6 @@ mod tests {
         assert_eq!(within_errata(&haswell, &retired, 129), Ok(()));
         assert_eq!(within_errata(&haswell, &cycles, 20), Ok(()));
         assert_eq!(within_errata(&has(Model::Skylake), &retired, 20), Ok(()));
-        let nehalem = has(Model::Nehalem);
-        assert!(within_errata(&nehalem, &cycles, 31).unwrap_err().contains("at least 32"));
-        assert_eq!(within_errata(&nehalem, &cycles, 32), Ok(()));
-        let broadwell = |period| {
-            let mut broadwell = haswell.clone();
-            broadwell.errata = errata::all().filter(|row| row.id.starts_with("BDM11")).collect();
-            within_errata(&broadwell, &retired, period)
-        };
-        assert!(broadwell(128).is_ok() && broadwell(160).is_err() && broadwell(64).is_err());
     }
 
     /// A witness counts the same event, without interrupts; an event that only some counters have gets none.
