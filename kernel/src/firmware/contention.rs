@@ -1,6 +1,7 @@
 //! Rounds in which all processors do the same things at once: what they share must bear it.
 
 use super::per_cpu::{AllProcessors, BOOT};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic;
 use arch::interrupts::{self, TrapFrame};
@@ -102,18 +103,26 @@ fn count_once(has: &Capabilities) -> Result<u64, PmuError> {
 
 /// Does `rounds` rounds on the processors at these places. `in_turn`: counters of one count what the others do, so each
 /// counts while the others are halted.
-pub fn contend(all: &AllProcessors, chosen: &[usize], rounds: u32, in_turn: bool) -> Together {
+///
+/// # Errors
+/// Which of the chosen ones has a counter that cannot be used, and why.
+pub fn contend(
+    all: &AllProcessors,
+    chosen: &[usize],
+    rounds: u32,
+    in_turn: bool,
+) -> Result<Together, (usize, String)> {
     let number = |place: usize| all.members[place].number as usize;
-    let count = |place: usize| {
-        let has = all.members[place].pmu.as_ref().ok();
-        has.map(|has| count_once(has).unwrap_or(u64::MAX))
-    };
-    let alone = |&place: &usize| smp::run_on(number(place), || count(place)).expect(BOOT);
-    let alone = chosen.iter().map(alone).collect();
-    let mut each = alloc::vec![ContentionRounds::default(); chosen.len()];
-    let sum = Mutex::new(0);
     let at = |place: usize| chosen.iter().position(|&one| one == place).unwrap_or(0);
     let next = |place: usize| all.members[chosen[(at(place) + 1) % chosen.len()]].apic_id;
+    let count = |place: usize| {
+        let counted = all.members[place].pmu.as_ref().ok().map(count_once).transpose();
+        counted.map_err(|error| (at(place), error.to_string()))
+    };
+    let on_its_own = |place: usize| smp::run_on(number(place), || count(place)).expect(BOOT);
+    let alone = chosen.iter().map(|&place| on_its_own(place)).collect::<Result<_, _>>()?;
+    let mut each = alloc::vec![ContentionRounds::default(); chosen.len()];
+    let sum = Mutex::new(0);
     interrupts::set_handler(VECTOR, Some(on_neighbour));
     let before = |&place: &usize| smp::run_on(number(place), taken).expect(BOOT);
     let mut before: Vec<u64> = chosen.iter().map(before).collect();
@@ -126,22 +135,22 @@ pub fn contend(all: &AllProcessors, chosen: &[usize], rounds: u32, in_turn: bool
             let_in(|| taken() != before);
             let interrupts = taken() - before;
             let pmis = own_pmi();
-            let counted = if in_turn { None } else { count(place) };
-            ContentionRounds { rounds: 1, locked, interrupts, pmis, counted }
+            let counted = if in_turn { None } else { count(place)? };
+            Ok(ContentionRounds { rounds: 1, locked, interrupts, pmis, counted })
         };
-        let done =
-            smp::halting(|| smp::on_some(|place| chosen.contains(&place), round)).expect(BOOT);
-        for ((one, mut done), &place) in each.iter_mut().zip(done.into_iter().flatten()).zip(chosen)
-        {
+        let done = smp::halting(|| smp::on_some(|place| chosen.contains(&place), round));
+        let done = done.expect(BOOT).into_iter().flatten();
+        for ((one, done), &place) in each.iter_mut().zip(done).zip(chosen) {
+            let mut done = done?;
             if in_turn {
-                done.counted = smp::run_on(number(place), || count(place)).expect(BOOT);
+                done.counted = on_its_own(place)?;
             }
             add(one, &done);
         }
         before.iter_mut().for_each(|before| *before += 1);
     }
     interrupts::set_handler(VECTOR, None);
-    Together { each, sum: sum.into_inner(), alone }
+    Ok(Together { each, sum: sum.into_inner(), alone })
 }
 
 fn add(all: &mut ContentionRounds, round: &ContentionRounds) {

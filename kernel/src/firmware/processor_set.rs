@@ -276,7 +276,7 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
         self.machine.emulated.is_some() && self.all.members.len() > 1
     }
 
-    fn contend(&mut self, rounds: u32) -> Together {
+    fn contend(&mut self, rounds: u32) -> Result<Together, (usize, String)> {
         contend(self.all, &self.chosen, rounds, self.in_turn())
     }
 

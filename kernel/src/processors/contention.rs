@@ -34,6 +34,9 @@ impl Together {
                 return Err((place, format!("{seen} {what} in {rounds} rounds")));
             }
             let alone = self.alone.get(place).copied().flatten();
+            if alone == Some(0) {
+                return Err((place, "the counter does not count".into()));
+            }
             let due = alone.map(|alone| alone.saturating_mul(rounds));
             if one.counted != due {
                 let (seen, due) = (one.counted.unwrap_or(0), due.unwrap_or(0));
@@ -67,13 +70,18 @@ mod tests {
     #[test]
     fn i7_m10_each_figure_that_is_not_as_it_must_be_is_named_with_its_processor() {
         type Spoil = fn(&mut Together);
-        let cases: [(Spoil, usize, &str); 7] = [
+        let cases: [(Spoil, usize, &str); 8] = [
             (|all| all.each[1].rounds = 4, 1, "4 rounds in 5 rounds"),
             (|all| all.each[0].locked = 6, 0, "6 turns with the lock in 5 rounds"),
             (|all| all.each[1].interrupts = 4, 1, "4 interrupts in 5 rounds"),
             (|all| all.each[0].pmis = 0, 0, "0 PMIs in 5 rounds"),
             (|all| all.each[0].counted = Some(499), 0, "499 instructions counted, not 500"),
             (|all| all.each[1].counted = Some(1), 1, "1 instructions counted, not 0"),
+            (
+                |all| (all.alone[0], all.each[0].counted) = (Some(0), Some(0)),
+                0,
+                "the counter does not count",
+            ),
             (|all| all.sum = 9, 0, "the lock let 9 of 10 additions through"),
         ];
         for (spoil, place, text) in cases {

@@ -96,7 +96,10 @@ pub trait ProcessorSet {
     /// Which processor cannot do that, and why.
     fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)>;
     /// Has all members do the same things at once, so many times: [`contention::Together`].
-    fn contend(&mut self, rounds: u32) -> contention::Together;
+    ///
+    /// # Errors
+    /// The place of a member whose counter cannot be used, and why.
+    fn contend(&mut self, rounds: u32) -> Result<contention::Together, (usize, String)>;
     /// As [`crate::snippet::measure::Runner::beat`].
     fn beat(&mut self, within: Within) {
         let _ = within;
@@ -148,8 +151,8 @@ pub fn measure_all(
         Failure { processor: Some(number), why }
     })?;
     let contention = item.contention.map(|rounds| {
-        let together = set.contend(rounds);
-        together.judge(rounds).map_err(|(place, reason)| {
+        let judged = set.contend(rounds).and_then(|together| together.judge(rounds));
+        judged.map_err(|(place, reason)| {
             let why = Unmeasured::Refused(format!("contention: {reason}"));
             Failure { processor: members.get(place).map(|member| member.number), why }
         })

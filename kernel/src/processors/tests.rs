@@ -78,7 +78,7 @@ impl ProcessorSet for Made4 {
     fn in_turn(&self) -> bool {
         self.in_turn
     }
-    fn contend(&mut self, rounds: u32) -> contention::Together {
+    fn contend(&mut self, rounds: u32) -> Result<contention::Together, (usize, String)> {
         let rounds = u64::from(rounds);
         let one = ContentionRounds {
             rounds,
@@ -89,7 +89,7 @@ impl ProcessorSet for Made4 {
         };
         let each = self.members.iter().map(|_| one).collect();
         let sum = rounds * self.members.len() as u64 - u64::from(self.in_turn);
-        contention::Together { each, sum, alone: Vec::new() }
+        Ok(contention::Together { each, sum, alone: Vec::new() })
     }
     fn snapshot(&mut self) -> SnapshotCounts {
         let tsc = (0..self.members.len() as u64).map(|place| 105 + 10 * place).collect();
