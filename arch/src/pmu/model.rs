@@ -108,3 +108,34 @@ pub fn retire(pmu: &mut Pmu, delta: &Delta, retired: &Retirement) -> Outcome {
         ..outcome
     }
 }
+
+/// A model on a processor with energy filtering: whether CPUID announces IA32_ARCH_CAPABILITIES, whether that announces the
+/// filtering, and whether it is on.
+#[derive(Debug)]
+pub struct EnergyFiltering(pub Pmu, pub [bool; 3]);
+
+impl Registers for EnergyFiltering {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+        let mut seen = Registers::cpuid(&self.0, leaf, subleaf);
+        if leaf == 7 && self.1[0] {
+            seen.edx |= 1 << 29;
+        }
+        seen
+    }
+
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        match msr.0 {
+            0x10a => Ok(u64::from(self.1[1]) << 11),
+            0xbc => Ok(self.1[2].into()),
+            _ => Registers::rdmsr(&mut self.0, msr),
+        }
+    }
+
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        Registers::wrmsr(&mut self.0, msr, value)
+    }
+
+    fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
+        Registers::rdpmc(&mut self.0, index)
+    }
+}

@@ -141,32 +141,6 @@ fn s4_tasks_have_a_total_with_its_resolution() {
     assert_eq!((cores.units, cores.joules, cores.resolution), (200 * 128, 1.5625, 0.0078125));
 }
 
-/// The registers of [`Made`], on a processor that filters.
-struct Filtering(Pmu);
-
-impl arch::pmu::Registers for Filtering {
-    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
-        let mut seen = arch::pmu::Registers::cpuid(&self.0, leaf, subleaf);
-        if leaf == 7 {
-            seen.edx |= 1 << 29;
-        }
-        seen
-    }
-    fn rdmsr(&mut self, msr: Msr) -> Result<u64, arch::msr::Absent> {
-        match msr.0 {
-            0x10a => Ok(1 << 11),
-            0xbc => Ok(1),
-            _ => arch::pmu::Registers::rdmsr(&mut self.0, msr),
-        }
-    }
-    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), arch::msr::Absent> {
-        arch::pmu::Registers::wrmsr(&mut self.0, msr, value)
-    }
-    fn rdpmc(&mut self, index: u32) -> Result<u64, arch::msr::Absent> {
-        arch::pmu::Registers::rdpmc(&mut self.0, index)
-    }
-}
-
 #[test]
 fn s4_figures_that_the_processor_filters_say_so() {
     let mut machine = Made::new(Model::Skylake);
@@ -178,7 +152,8 @@ fn s4_figures_that_the_processor_filters_say_so() {
     };
     assert!(figure(&mut machine).is_empty());
     assert!(meters(&machine.energy).iter().all(|one| !one.filtered));
-    let mut pmu = Filtering(Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::DEFAULT));
+    let pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::DEFAULT);
+    let mut pmu = arch::pmu::model::EnergyFiltering(pmu, [true; 3]);
     machine.energy = Energy::probe(&mut pmu).unwrap();
     assert!(figure(&mut machine)[0].contains("IA32_MISC_PACKAGE_CTLS[0]"));
     assert!(meters(&machine.energy).iter().all(|one| one.filtered));

@@ -1,6 +1,7 @@
 //! The driver against the register-level model.
 
 use super::*;
+use crate::pmu::model::EnergyFiltering;
 use pmu_model::{Host, Model, Mutation, Pmu, Timing};
 
 fn pmu(model: Model, fault: Option<Mutation>) -> Pmu {
@@ -48,37 +49,12 @@ fn s4_what_cannot_be_told_is_named() {
     assert_eq!(silent.register(Domain::Package), Err(NoDomain::Silent(0x611)));
 }
 
-/// A model with energy filtering, as far as it is announced and on.
-struct Filtered(Pmu, [bool; 3]);
-
-impl Registers for Filtered {
-    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
-        let mut seen = Registers::cpuid(&self.0, leaf, subleaf);
-        if leaf == 7 && self.1[0] {
-            seen.edx |= 1 << 29;
-        }
-        seen
-    }
-    fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
-        match msr.0 {
-            0x10a => Ok(u64::from(self.1[1]) << 11),
-            0xbc => Ok(self.1[2].into()),
-            _ => Registers::rdmsr(&mut self.0, msr),
-        }
-    }
-    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), crate::msr::Absent> {
-        Registers::wrmsr(&mut self.0, msr, value)
-    }
-    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
-        Registers::rdpmc(&mut self.0, index)
-    }
-}
-
 /// SDM vol. 4: MSR 0xBC is there where IA32_ARCH_CAPABILITIES[11] says so, which CPUID leaf 7 announces.
 #[test]
 fn s4_energy_filtering_is_noticed_where_it_is_announced_and_on() {
-    let filtered =
-        |model, bits| Energy::probe(&mut Filtered(pmu(model, None), bits)).unwrap().is_filtered();
+    let filtered = |model, bits| {
+        Energy::probe(&mut EnergyFiltering(pmu(model, None), bits)).unwrap().is_filtered()
+    };
     assert!(filtered(Model::Skylake, [true; 3]));
     for off in 0..3 {
         let mut bits = [true; 3];

@@ -283,31 +283,34 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
     energy: Some(energy::SAPPHIRE_RAPIDS),
 };
 
+/// The PMU of Arrow Lake's performance cores.
+const LION_COVE: Intel = Intel {
+    version: 6,
+    counters: 0x3FF,
+    width: 48,
+    fixed: 0xF,
+    fixed_width: 48,
+    // What the P-core's and the E-core's PMU share; of the Lion Cove kind.
+    leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
+    leaf_23: Some(&[
+        [0x0B, 3, 0, 0],
+        [0x3FF, 0xF, 0, 0],
+        [0; 4],
+        [0x1DFF, 0, 0, 0],
+        [0; 4],
+        [0; 4],
+    ]),
+    capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
+    any_thread: false,
+    metrics: 8,
+    pebs: Some(pebs::ARROW_LAKE),
+    core: Some(CoreKind { native: 0x4000_0003, hybrid: false }),
+};
+
 pub(super) const ARROW_LAKE: Spec = Spec {
     name: "arrowlake",
     identity: identity(0x000C_0662, "Intel(R) Core(TM) Ultra 5 245K"),
-    pmu: PmuKind::Intel(Intel {
-        version: 6,
-        counters: 0x3FF,
-        width: 48,
-        fixed: 0xF,
-        fixed_width: 48,
-        // What the P-core's and the E-core's PMU share; of the Lion Cove kind.
-        leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
-        leaf_23: Some(&[
-            [0x0B, 3, 0, 0],
-            [0x3FF, 0xF, 0, 0],
-            [0; 4],
-            [0x1DFF, 0, 0, 0],
-            [0; 4],
-            [0; 4],
-        ]),
-        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
-        any_thread: false,
-        metrics: 8,
-        pebs: Some(pebs::ARROW_LAKE),
-        core: Some(CoreKind { native: 0x4000_0003, hybrid: false }),
-    }),
+    pmu: PmuKind::Intel(LION_COVE),
     selector_mask: SELECTOR_V6 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
     lbr: ARCH_LBR,
@@ -329,12 +332,6 @@ pub(super) const COUGAR_COVE: Spec = Spec {
     name: "cougarcove",
     identity: identity(0x000C_06C2, "Intel(R) Core(TM) Ultra X7 358H"),
     pmu: PmuKind::Intel(Intel {
-        version: 6,
-        counters: 0x3FF,
-        width: 48,
-        fixed: 0xF,
-        fixed_width: 48,
-        leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
         leaf_23: Some(&[
             [0x3B, 3, 0, 0],
             [0x3FF, 0xF, 0, 0],
@@ -344,16 +341,11 @@ pub(super) const COUGAR_COVE: Spec = Spec {
             [0x3FF, 1, 0xF, 1],
         ]),
         capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::ARCHITECTURAL,
-        any_thread: false,
-        metrics: 8,
         pebs: Some(pebs::COUGAR_COVE),
         core: Some(CoreKind { native: 0x4000_0004, hybrid: false }),
+        ..LION_COVE
     }),
     selector_mask: SELECTOR_V6,
-    debugctl_mask: DEBUGCTL,
-    lbr: ARCH_LBR,
-    extra: ARROW_LAKE.extra,
-    width: 8,
     events: events::COUGAR_COVE,
-    energy: Some(energy::SKYLAKE),
+    ..ARROW_LAKE
 };
