@@ -2,7 +2,7 @@
 
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
-use super::precise::{PERIOD, armed_with, slack, straight};
+use super::precise::{armed_with, fewest, period, slack, straight};
 use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Format, Groups};
 use arch::pmu::workload::Ring0Code;
@@ -118,17 +118,18 @@ fn fixed(context: &mut Context) -> Outcome {
     let mut counters = Vec::new();
     drain.run_groups(&mut |record| counters.push(record.counters));
     let mut all = All::of("a record, and the reset value, at each overflow of fixed counter 0");
-    let least = stated / (PERIOD + slack(context));
+    let period = period(context, &one.1);
+    let least = fewest(context, stated, period);
     let records = counters.len() as u64;
-    let good = (least..=stated / PERIOD).contains(&records);
+    let good = (least..=stated / period).contains(&records);
     all.that(good, format_args!("{records} records of {stated} events"));
     for seen in counters {
         all.same("the record's counters", counter.bit(), seen);
     }
-    if slack(context) == 0 {
+    if slack(context, period) == 0 {
         let mask = context.has().mask(counter);
-        let rest = context.get(counter)?.wrapping_add(PERIOD - 1) & mask;
-        all.same("events since the last record", stated % PERIOD, rest);
+        let rest = context.get(counter)?.wrapping_add(period - 1) & mask;
+        all.same("events since the last record", stated % period, rest);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }

@@ -3,7 +3,9 @@
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use super::machine::Work;
-use super::precise::{self, PERIOD, armed, armed_with, instructions, slack, straight, taken};
+use super::precise::{
+    self, armed, armed_with, fewest, instructions, period, slack, straight, taken,
+};
 use alloc::vec::Vec;
 use arch::pmu::driver::Layout;
 use arch::pmu::pebs::{BufferBase, Contents, DataConfig, Format, Groups, Offer};
@@ -214,8 +216,9 @@ fn full(context: &mut Context, _: Offer) -> Outcome {
     let one = instructions(FORMAT);
     let (store, mut drain) = armed(context, FORMAT, one, [2, 2])?;
     let fit = 4096 / (8 * store.record_words());
-    // Behind the buffer there is room for one record: no PMU that writes each one may write more.
-    let enough = (fit as u64 + 1) * (PERIOD + slack(context));
+    // As few as fill it if some records are late, so that no PMU writes past the spare ones after it.
+    let period = period(context, &one.1);
+    let enough = (fit as u64 + 1) * (period + slack(context, period));
     let long = |turns| context.stated(Ring0Code::Loop, turns).instructions;
     let turns = (1..enough).find(|&turns| long(turns) >= enough).unwrap_or(enough);
     context.run(Work::kernel(Ring0Code::Loop, turns));
@@ -257,17 +260,18 @@ fn fixed(context: &mut Context, offer: Offer) -> Outcome {
     context.run(straight());
     let records = taken(context, &mut drain);
     let mut all = All::of("a record, and the reset value, at each overflow of fixed counter 0");
-    let least = stated / (PERIOD + slack(context));
+    let period = period(context, &one.1);
+    let least = fewest(context, stated, period);
     let count = records.len() as u64;
-    let good = (least..=stated / PERIOD).contains(&count);
+    let good = (least..=stated / period).contains(&count);
     all.that(good, format_args!("{count} records of {stated} events"));
     for record in records {
         all.same("the record's counters", counter.bit(), record.counters);
     }
-    if slack(context) == 0 {
+    if slack(context, period) == 0 {
         let mask = context.has().mask(counter);
-        let rest = context.get(counter)?.wrapping_add(PERIOD - 1) & mask;
-        all.same("events since the last record", stated % PERIOD, rest);
+        let rest = context.get(counter)?.wrapping_add(period - 1) & mask;
+        all.same("events since the last record", stated % period, rest);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
@@ -292,14 +296,16 @@ fn counters(context: &mut Context, offer: Offer) -> Outcome {
             values.push((seen.general, of(1), of(0)));
         });
     }
+    let period = period(context, &one.1);
+    let most = period + slack(context, period);
     for &(general, _, own) in &values {
         all.same("counters of a record", 0b11, general.into());
         // Linux takes it for what came since the overflow, and counts the period besides (`__setup_pebs_counter_group`).
-        all.that(own < PERIOD + slack(context), format_args!("{own:#x} in its own counter"));
+        all.that(own < most, format_args!("{own:#x} in its own counter"));
     }
     for pair in values.windows(2) {
         let more = pair[1].1.wrapping_sub(pair[0].1);
-        let good = (PERIOD..=PERIOD + slack(context)).contains(&more);
+        let good = (period..=most).contains(&more);
         all.that(good, format_args!("{more} events from one record to the next"));
     }
     all.that(values.len() >= 12, format_args!("{} records", values.len()));

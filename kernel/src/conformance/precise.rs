@@ -50,7 +50,10 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// Events from one record to the next, where no erratum is about so few.
 pub(super) const PERIOD: u64 = 20;
+/// Records after the end of each buffer: more than a check lets a PMU write that passes it.
+const SPARE: usize = 128;
 /// Instructions that a counter sees before the first one of a piece: `add`, `dec`, `jnz` and the call. See
 /// [`arch::pmu::window`]; with a global control there is one write.
 const AHEAD: u64 = 4;
@@ -72,7 +75,15 @@ pub(super) fn instructions(format: Format) -> (Counter, Selection) {
     }
 }
 
-/// Programs `counter` to write a record of each [`PERIOD`]th `event` into a store of so many records, the threshold at
+/// Events from one record of `event` to the next: [`PERIOD`], or the least that works on this processor. An emulated PMU has
+/// the processor's name, and not its errata.
+pub(super) fn period(context: &Context, event: &Selection) -> u64 {
+    let errata = context.has().errata.iter().filter(|_| context.emulated.is_none());
+    let limits = errata.filter_map(|row| row.spoils_period((event.event, event.umask), PERIOD));
+    limits.map(|limit| limit.least).max().unwrap_or(PERIOD)
+}
+
+/// Programs `counter` to write a record of each [`period`]th `event` into a store of so many records, the threshold at
 /// `threshold`.
 pub(super) fn armed(
     context: &mut Context,
@@ -90,9 +101,9 @@ pub(super) fn armed_with(
     (counter, event): (Counter, Selection),
     [records, threshold]: [usize; 2],
 ) -> Result<(Store, Drain), PmuError> {
-    let mut store = Store::with_groups(format, config, records, threshold);
+    let mut store = Store::with_spare(format, config, records, threshold, SPARE);
     // The event after the overflow makes the record.
-    let preset = context.arm(counter, PERIOD - 1)?;
+    let preset = context.arm(counter, period(context, &event) - 1)?;
     store.set_reset(counter, preset);
     context.driver.use_store(context.machine, &store)?;
     context.program(counter, &event.with_records())?;
@@ -124,8 +135,13 @@ pub(super) fn straight() -> Work {
 
 /// What is between two records: exactly the period where nothing lies between overflow and record, as on an emulated PMU.
 /// A processor takes a few events to arm itself.
-pub(super) fn slack(context: &Context) -> u64 {
-    if context.emulated.is_some() { 0 } else { PERIOD }
+pub(super) fn slack(context: &Context, period: u64) -> u64 {
+    if context.emulated.is_some() { 0 } else { period }
+}
+
+/// Fewest records that code which runs `events` once must leave.
+pub(super) fn fewest(context: &Context, events: u64, period: u64) -> u64 {
+    events / (period + slack(context, period))
 }
 
 fn registers(context: &mut Context) -> Outcome {
@@ -158,7 +174,8 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
         true => "each record names the instruction that retired with the event",
         false => "each record names the instruction behind the one that retired with the event",
     });
-    let (begin, slack) = (Ring0Code::Straight.address(), slack(context));
+    let period = period(context, &one.1);
+    let (begin, slack) = (Ring0Code::Straight.address(), slack(context, period));
     let piece = AHEAD + 1..=AHEAD + STRAIGHT_INSTRUCTIONS;
     // The event's number among those of the window; what lies outside the piece is the window's own.
     let number = |record: &Record| {
@@ -166,13 +183,13 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
     };
     let mut before = AHEAD;
     for (n, record) in (1..).zip(&records) {
-        let due = n * PERIOD;
+        let due = n * period;
         match number(record) {
             Some(at) if slack == 0 => {
                 all.that(at == due, format_args!("record {n}: instruction {at}, not {due}"));
             }
             Some(at) => {
-                let good = (before..=before + PERIOD + slack).contains(&at);
+                let good = (before..=before + period + slack).contains(&at);
                 all.that(good, format_args!("record {n}: instruction {at} after {before}"));
                 before = at;
             }
@@ -182,26 +199,28 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
             }
         }
     }
-    all.that(records.len() >= 12, format_args!("{} records", records.len()));
+    let enough = records.len() as u64 >= fewest(context, STRAIGHT_INSTRUCTIONS, period);
+    all.that(enough, format_args!("{} records", records.len()));
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
 pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
+    let period = period(context, &one.1);
     let stated = context.stated(Ring0Code::Straight, 1).instructions;
     context.run(straight());
     let records = taken(context, &mut drain).len() as u64;
-    let least = stated / (PERIOD + slack(context));
-    let expected = format!("{least} to {} records of {stated} events", stated / PERIOD);
-    let good = (least..=stated / PERIOD).contains(&records);
+    let least = fewest(context, stated, period);
+    let expected = format!("{least} to {} records of {stated} events", stated / period);
+    let good = (least..=stated / period).contains(&records);
     let mut seen = format!("{records} records");
     let mut whole = good;
-    if slack(context) == 0 {
+    if slack(context, period) == 0 {
         // What has come since the last one.
         let mask = context.has().mask(one.0);
-        let rest = context.get(one.0)?.wrapping_add(PERIOD - 1) & mask;
-        whole &= rest == stated % PERIOD;
+        let rest = context.get(one.0)?.wrapping_add(period - 1) & mask;
+        whole &= rest == stated % period;
         seen = format!("{seen}, and {rest} events");
     }
     let found = Finding::when(whole, expected, seen);
@@ -211,7 +230,8 @@ pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
 pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
     let mut all = All::of("the status bit of the buffer at its threshold, and no counter's");
-    for (threshold, is_reached) in [(5, true), (60, false)] {
+    let enough = fewest(context, STRAIGHT_INSTRUCTIONS, period(context, &one.1));
+    for (threshold, is_reached) in [(enough.min(5) as usize, true), (60, false)] {
         context.fresh()?;
         let (_store, mut drain) = armed(context, format, one, [64, threshold])?;
         let expected = if is_reached { drain.status().bits() } else { 0 };
@@ -219,7 +239,8 @@ pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
         let seen = context.driver.status(context.machine)?.bits() & !GlobalStatus::CHANGED.bits();
         all.same(format_args!("threshold {threshold}"), expected, seen);
         let records = taken(context, &mut drain).len();
-        all.that(records >= 12, format_args!("threshold {threshold}: {records} records"));
+        let good = records as u64 >= enough;
+        all.that(good, format_args!("threshold {threshold}: {records} records"));
     }
     Ok(all.finish())
 }
@@ -229,6 +250,7 @@ pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
     const TURNS: u64 = 1000;
     let (counter, event) = instructions(format);
     let one = (counter, event.in_rings(Rings::USER));
+    let period = period(context, &event);
     let (_store, drain) = armed(context, format, one, [16, 8])?;
     let witness = match counter {
         Counter::General(0) => Counter::General(1),
@@ -253,14 +275,14 @@ pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
     let block = context.machine.withdraw();
     let counted = context.get(witness)?;
     let mask = context.has().mask(counter);
-    let rest = context.get(counter)?.wrapping_add(PERIOD - 1) & mask;
+    let rest = context.get(counter)?.wrapping_add(period - 1) & mask;
     let seen = block.records().map_or((0, 1), |drain| (drain.records, drain.full));
-    let whole = counted / PERIOD;
+    let whole = counted / period;
     let interrupts = whole / 8;
     // What has come since the last interrupt is still in the buffer.
     let expected = interrupts * 8;
-    let good = match slack(context) {
-        0 => seen == (expected, 0) && block.pmis == interrupts && rest == counted % PERIOD,
+    let good = match slack(context, period) {
+        0 => seen == (expected, 0) && block.pmis == interrupts && rest == counted % period,
         _ => seen.1 == 0 && block.pmis > 0 && seen.0 >= 8 * block.pmis,
     };
     let found = Finding::when(
@@ -277,11 +299,17 @@ pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
 fn maximum(context: &mut Context) -> Outcome {
     let Some(format) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
     let one = instructions(format);
-    // A dozen records or more, and room for all but one of what an exact PMU writes.
-    let records = (context.stated(Ring0Code::Straight, 1).instructions / PERIOD) as usize - 1;
-    let records = if slack(context) == 0 { records } else { 4 };
+    let period = period(context, &one.1);
+    // Room for all but one of what an exact PMU writes, and on a processor for fewer than two runs must write.
+    let stated = context.stated(Ring0Code::Straight, 1).instructions;
+    let (records, runs) = match slack(context, period) {
+        0 => ((stated / period - 1) as usize, 1),
+        _ => (fewest(context, stated, period).min(4) as usize, 2),
+    };
     let (store, mut drain) = armed(context, format, one, [records, records])?;
-    context.run(straight());
+    for _ in 0..runs {
+        context.run(straight());
+    }
     let kept = taken(context, &mut drain).len();
     let seen: String = match store.is_overrun() {
         true => "words behind its end were written to".into(),
@@ -295,6 +323,8 @@ pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
     const TURNS: u64 = 200;
     /// Bytes from one load of the piece to the next.
     const LINE: u64 = 64;
+    /// Where the piece has its CLFLUSH, which may count as a load, and its load.
+    const SITES: [u64; 2] = [0, 6];
     let needs = "PEBS records with data addresses (Haswell and later)";
     // Silvermont, with two counters, has another event for loads.
     if !format.is_exact() || context.has().pebs_counters() & 0xf != 0xf {
@@ -316,12 +346,16 @@ pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
     for pair in inside.windows(2) {
         let [before, now] = [pair[0], pair[1]].map(|record| record.access.unwrap_or_default());
         let far = now.address.wrapping_sub(before.address);
-        let good = match slack(context) {
+        let good = match slack(context, PERIOD) {
             0 => *step.get_or_insert(far) == far && [1, 2].contains(&(PERIOD * LINE / far.max(1))),
             slack => far % LINE == 0 && far <= (PERIOD + slack) * LINE,
         };
         all.that(good, format_args!("{far} bytes from {:#x} on", before.address));
         all.same("the load's address", pair[0].ip, pair[1].ip);
+    }
+    for record in &inside {
+        let at = record.ip - piece;
+        all.that(SITES.contains(&at), format_args!("no load is {at:#x} bytes into the code"));
     }
     all.that(inside.len() >= 5, format_args!("{} records", inside.len()));
     Ok(all.finish())

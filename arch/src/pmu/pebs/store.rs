@@ -42,7 +42,7 @@ const _: () = assert!(offset_of!(Area, base) == 0x20 && offset_of!(Area, resets)
 #[derive(Debug)]
 pub struct Store {
     area: Box<Area>,
-    /// Written to by the processor; one record more than it is told of.
+    /// Written to by the processor; some records more than it is told of.
     buffer: Vec<u64>,
     format: Format,
     config: DataConfig,
@@ -54,7 +54,7 @@ impl Store {
     #[must_use]
     pub fn new(format: Format, records: usize, threshold: usize) -> Self {
         let config = if format.has_groups() { DataConfig::SAMPLES } else { DataConfig::BASIC };
-        Self::sized(format, config, format.words(), [records, threshold])
+        Self::sized(format, config, [records, threshold, 1])
     }
 
     /// The same for records with other groups. Those that the format does not have are left out.
@@ -65,23 +65,29 @@ impl Store {
         records: usize,
         threshold: usize,
     ) -> Self {
-        if !format.has_groups() {
-            return Self::new(format, records, threshold);
-        }
-        let config = DataConfig { groups: config.groups & format.groups(), ..config };
-        let words = match format {
-            Format::Architectural => config.architectural_words(),
-            _ => config.words(),
-        };
-        Self::sized(format, config, words, [records, threshold])
+        Self::with_spare(format, config, records, threshold, 1)
     }
 
-    fn sized(
+    /// The same with memory for `spare` records, at least 1, after the buffer: so many may a PMU that passes its end write, and change
+    /// nothing else.
+    #[must_use]
+    pub fn with_spare(
         format: Format,
         config: DataConfig,
-        words: usize,
-        [records, threshold]: [usize; 2],
+        records: usize,
+        threshold: usize,
+        spare: usize,
     ) -> Self {
+        let config = match format.has_groups() {
+            true => DataConfig { groups: config.groups & format.groups(), ..config },
+            false => DataConfig::BASIC,
+        };
+        Self::sized(format, config, [records, threshold, spare])
+    }
+
+    fn sized(format: Format, config: DataConfig, sizes: [usize; 3]) -> Self {
+        let [records, threshold, spare] = sizes;
+        let words = record_words(format, config);
         let records = records.max(2);
         let threshold = threshold.clamp(1, records);
         let bytes = 8 * (records * words) as u64;
@@ -90,8 +96,8 @@ impl Store {
             Format::Architectural => (BufferBase::size_for(bytes).unwrap_or(bytes), PAGE),
             _ => (bytes, 8),
         };
-        // One record more, and what the alignment takes away.
-        let buffer = vec![UNTOUCHED; (room + align) as usize / 8 - 1 + words];
+        // The spare ones, and what the alignment takes away.
+        let buffer = vec![UNTOUCHED; (room + align) as usize / 8 - 1 + spare.max(1) * words];
         let base = (buffer.as_ptr() as u64).next_multiple_of(align);
         let at = |count: usize| base + 8 * (count * words) as u64;
         let area = Area {
@@ -114,11 +120,7 @@ impl Store {
     /// Words of a record.
     #[must_use]
     pub fn record_words(&self) -> usize {
-        match self.format {
-            Format::Architectural => self.config.architectural_words(),
-            format if format.is_adaptive() => self.config.words(),
-            format => format.words(),
-        }
+        record_words(self.format, self.config)
     }
 
     /// Whether something was written after the end that the processor was told of.
@@ -181,6 +183,15 @@ impl Store {
 
     pub(super) fn area(&mut self) -> *mut Area {
         &raw mut *self.area
+    }
+}
+
+/// Words of a record.
+fn record_words(format: Format, config: DataConfig) -> usize {
+    match format {
+        Format::Architectural => config.architectural_words(),
+        format if format.is_adaptive() => config.words(),
+        format => format.words(),
     }
 }
 

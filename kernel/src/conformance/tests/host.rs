@@ -32,6 +32,8 @@ pub struct Host {
     tsc: u64,
     rip: u64,
     stray: Option<String>,
+    /// Does not say that it is emulated, so that it is taken for a processor.
+    pub unmarked: bool,
 }
 
 impl Host {
@@ -46,6 +48,7 @@ impl Host {
             tsc: 0,
             rip: 0,
             stray: None,
+            unmarked: false,
         }
     }
 
@@ -272,11 +275,11 @@ impl Host {
 impl Registers for Host {
     fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
         let [eax, ebx, ecx, edx] = match leaf {
-            0x4000_0100 => {
+            0x4000_0100 if !self.unmarked => {
                 let part = |text: &[u8; 4]| u32::from_le_bytes(*text);
                 [0x4000_0101, part(b"bare"), part(b"coun"), part(b"tPMU")]
             }
-            0x4000_0101 => [self.pmu.model() as u32, 0, 0, 0],
+            0x4000_0101 if !self.unmarked => [self.pmu.model() as u32, 0, 0, 0],
             _ => return Registers::cpuid(&self.pmu, leaf, subleaf),
         };
         CpuIdResult { eax, ebx, ecx, edx }

@@ -22,9 +22,14 @@ fn suite(model: Model, fault: Option<Mutation>, job: &Conformance) -> (Vec<Made>
     let mut host = Host::new(model);
     host.pmu.set_mutation(fault);
     host.pmu.reset();
-    let pmu = find(&mut host);
+    suite_on(&mut host, job)
+}
+
+/// Runs the suite on a machine.
+fn suite_on(host: &mut Host, job: &Conformance) -> (Vec<Made>, Suite) {
+    let pmu = find(host);
     let found = match &pmu {
-        Ok(has) => Ownership::claim(&mut host, has),
+        Ok(has) => Ownership::claim(host, has),
         Err(_) => Ownership::default(),
     };
     let subject = Subject {
@@ -34,7 +39,7 @@ fn suite(model: Model, fault: Option<Mutation>, job: &Conformance) -> (Vec<Made>
         hypervisor: Some(Hypervisor::Tcg),
     };
     let mut made = vec![];
-    let suite = run(job, 0, &subject, &mut host, |check| made.push(check.clone()));
+    let suite = run(job, 0, &subject, host, |check| made.push(check.clone()));
     (made, suite)
 }
 

@@ -56,3 +56,34 @@ fn a_filter_runs_what_it_names() {
     assert!(names.iter().all(|name| name.starts_with("overflow.") || *name == "pmi.count"));
     assert_eq!((names.len(), suite.passed), (6, 6), "{names:?}");
 }
+
+#[test]
+fn s1_checks_of_records_use_a_period_that_no_erratum_of_the_processor_is_about() {
+    let job = Conformance { checks: vec![Cow::Borrowed("pebs.*")], ..all() };
+    // HSW11: at least 128; `nhm_limit_period`: at least 32; Skylake: none. Of 521
+    // instructions each 128th, 32nd and 20th.
+    for (model, records) in
+        [(Model::Haswell, (2, 4)), (Model::Nehalem, (8, 16)), (Model::Skylake, (13, 26))]
+    {
+        let mut host = Host::new(model);
+        host.unmarked = true;
+        host.pmu.reset();
+        let (made, suite) = suite_on(&mut host, &job);
+        assert_eq!((suite.emulated, suite.failed), (false, 0), "{model:?}: {made:?}");
+        let count = made.iter().find(|check| check.name == "pebs.count").unwrap();
+        let expected = format!("{} to {} records of ", records.0, records.1);
+        assert!(count.expected.starts_with(&expected), "{model:?}: {count:?}");
+    }
+}
+
+#[test]
+fn k1_a_processor_that_is_as_exact_as_the_emulated_pmu_fails_no_check() {
+    for model in Model::ALL.into_iter().filter(|&model| model != Model::None) {
+        let mut host = Host::new(model);
+        host.unmarked = true;
+        host.pmu.reset();
+        let (made, suite) = suite_on(&mut host, &all());
+        let failed = named(&made, CheckVerdict::Fail);
+        assert_eq!((suite.emulated, failed), (false, vec![]), "{model:?}");
+    }
+}

@@ -66,6 +66,7 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (PebsSourceWrong, ArrowLake, "pebs.data_source"),
         (PebsAuxiliaryIgnored, SapphireRapids, "pebs.auxiliary"),
         (PebsAddressWrong, Skylake, "pebs.address"),
+        (PebsAddressWrong, Skylake, "pebs.data_address"),
         (PebsRecordLost, Skylake, "pebs.count"),
         (PebsThresholdIgnored, Skylake, "pebs.threshold"),
         (PebsMaximumIgnored, Skylake, "pebs.maximum"),
@@ -74,6 +75,7 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (PebsThresholdIgnored, Haswell, "pebs.interrupt"),
         (PebsMaximumIgnored, Core2, "pebs.maximum"),
         (PebsAddressWrong, IceLake, "pebs.address"),
+        (PebsAddressWrong, IceLake, "pebs.data_address"),
         (PebsRecordLost, SapphireRapids, "pebs.count"),
         (PebsThresholdIgnored, ArrowLake, "pebs.interrupt"),
         (PebsMaximumIgnored, ArrowLake, "pebs.maximum"),
@@ -155,6 +157,7 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (MetricsRdpmcAbsent, IceLake, "metrics.rdpmc_equals_rdmsr"),
         (MetricsReservedAccepted, IceLake, "metrics.reserved"),
         (ApebsAddressWrong, CougarCove, "apebs.address"),
+        (ApebsAddressWrong, CougarCove, "apebs.data_address"),
         (ApebsCountersLost, CougarCove, "apebs.fixed"),
         (ApebsRecordLost, CougarCove, "apebs.count"),
         (ApebsRecordLost, CougarCove, "apebs.interrupt"),
@@ -203,4 +206,44 @@ fn the_table_has_every_fault() {
     for fault in Mutation::ALL {
         assert!(TABLE.iter().any(|(listed, ..)| *listed == fault), "{fault:?}");
     }
+}
+
+/// Faults that a check cannot tell from what a real processor may do, so that only an emulated PMU fails it. RESET is not
+/// seen; records and samples may be late, and a processor may arm itself late, or leave out a branch that has not retired.
+const TOLERATED: &[(Mutation, &str)] = {
+    use Mutation::*;
+    &[
+        (GlobalControlResetsToZero, "reset.global_control"),
+        (GlobalControlResetsToAll, "reset.global_control"),
+        (PebsBranchesStale, "pebs.branches"),
+        (PebsAuxiliaryIgnored, "pebs.auxiliary"),
+        // `pebs.data_address` notices it, and `apebs.data_address` the other one: only the load loads.
+        (PebsAddressWrong, "pebs.address"),
+        (PebsRecordLost, "pebs.count"),
+        (IbsCountControlIgnored, "ibs.count"),
+        (IbsPeriodDoubled, "ibs.period"),
+        (IbsFetchOfNext, "ibs.fetch"),
+        (ApebsAddressWrong, "apebs.address"),
+        (ApebsRecordLost, "apebs.count"),
+        (ApebsRecordLost, "apebs.interrupt"),
+        (ApebsBranchesStale, "pebs.branches"),
+    ]
+};
+
+#[test]
+fn k1_what_is_granted_to_a_real_processor_hides_those_faults_alone_that_are_listed() {
+    let mut hidden = vec![];
+    for &(fault, model, name) in TABLE {
+        let job = Conformance { checks: vec![Cow::Borrowed(name)], ..all() };
+        let mut host = Host::new(model);
+        host.unmarked = true;
+        host.pmu.set_mutation(Some(fault));
+        host.pmu.reset();
+        let (made, suite) = suite_on(&mut host, &job);
+        assert!(!suite.emulated);
+        if made[0].verdict != CheckVerdict::Fail && !hidden.contains(&(fault, name)) {
+            hidden.push((fault, name));
+        }
+    }
+    assert_eq!(hidden, TOLERATED);
 }
