@@ -78,6 +78,7 @@ impl Set {
                         merges,
                         counters,
                         metric,
+                        level: 0,
                         counting,
                     },
                 ));

@@ -268,6 +268,7 @@ mod tests {
             merges: false,
             counters: 0,
             metric: None,
+            level: 0,
             counting,
         };
         let rows = [[10.0, 12.0, 19.0], [13.0, 15.0, 16.0]];

@@ -85,7 +85,8 @@ pub fn plan(
     }
     left_out.extend(requested.refused.iter().cloned());
     // On an emulated PMU each run is the same; elsewhere none knows how the last one began.
-    let seed = if machine.has_emulated_pmu() { ibs::SEED } else { tsc::now() as u32 };
+    let emulated = machine.has_emulated_pmu();
+    let seed = if emulated { ibs::SEED } else { tsc::now() as u32 };
     let random = item.randomise.then_some(seed);
     let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
     let mut places = Vec::new();
@@ -106,7 +107,8 @@ pub fn plan(
         let possible = match ibs_event {
             None if item.randomise => Err(ibs::FIXED.to_string()),
             Some(_) => ibs::check(item),
-            None => precise::check(&one.selection, &has, &armed, item),
+            None => precise::check(&one.selection, &has, &armed, item)
+                .and_then(|()| precise::check_period(one.level, rate, &has, emulated)),
         };
         if let Err(reason) = possible {
             left_out.push(Uncounted { event, reason });

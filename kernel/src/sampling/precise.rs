@@ -8,12 +8,14 @@ use arch::pmu::pebs::{DataConfig, Format, Groups, Store};
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Capabilities, Counter, Selection, numbers};
 use protocol::record::{DataCount, Hex};
-use protocol::sampling::Sampling;
+use protocol::sampling::{Rate, Sampling};
 
 /// Records that the buffer holds: 50 kB of the largest, 250 kB with branch records.
 const RECORDS: usize = 256;
 /// Records at which the buffer interrupts. What comes while the interrupt waits fits after it.
 const THRESHOLD: usize = 192;
+/// Shortest period of precise distribution from Golden Cove on (Linux, `glc_limit_period`). Periods that make a rate are longer.
+const LEAST_DISTRIBUTED: u64 = 128;
 
 /// Memory for the records of a session, with so many branch records each, and what else is asked for, where the format has
 /// groups.
@@ -54,6 +56,25 @@ pub(super) fn check(
         return Err("limit-per-ms cannot slow the processor's own records down".to_string());
     }
     Ok(())
+}
+
+/// Whether events of this level, `:p` to `:ppp`, can be sampled so often. The emulated PMU takes any period.
+///
+/// # Errors
+/// The least period that there is.
+pub(super) fn check_period(
+    level: u8,
+    rate: Rate,
+    has: &Capabilities,
+    emulated: bool,
+) -> Result<(), String> {
+    let limited = level == 3 && has.memory.is_from_golden_cove() && !emulated;
+    match rate {
+        Rate::Period(period) if limited && period < LEAST_DISTRIBUTED => Err(format!(
+            "a period of {period} is too short for precise distribution (`:ppp`) on this processor: at least {LEAST_DISTRIBUTED} is needed"
+        )),
+        Rate::Period(_) | Rate::PerSecond(_) => Ok(()),
+    }
 }
 
 /// Whether the event is one of load latency.
@@ -204,5 +225,30 @@ mod tests {
             Selection { extra: Some((numbers::LOAD_LATENCY, 3)), ..Selection::of(0xcd, 1) };
         assert!(is_latency(&latency) && !is_latency(&all));
         assert_eq!(of(&latency, u64::MAX), None);
+    }
+
+    /// Linux, `glc_limit_period`: of precise distribution at least 128, on the large cores from Golden Cove on.
+    #[test]
+    fn s1_short_periods_of_precise_distribution_are_refused_where_they_do_not_work() {
+        use arch::pmu::find;
+        use pmu_model::{Host, Model, Pmu as Registers, Timing};
+        let check = |model, level, period, emulated| {
+            let has = find(&mut Registers::new(model, Host::EXAMPLE, Timing::FLAT)).unwrap();
+            check_period(level, Rate::Period(period), &has, emulated)
+        };
+        for model in [Model::SapphireRapids, Model::ArrowLake, Model::GoldenCove, Model::CougarCove]
+        {
+            let refused = check(model, 3, 127, false).unwrap_err();
+            assert!(
+                refused.contains("127") && refused.contains("at least 128"),
+                "{model:?}: {refused}"
+            );
+            assert_eq!(check(model, 3, 128, false), Ok(()), "{model:?}");
+            assert_eq!(check(model, 2, 20, false), Ok(()), "{model:?}");
+            assert_eq!(check(model, 3, 20, true), Ok(()), "{model:?}");
+        }
+        for model in [Model::IceLake, Model::Gracemont, Model::Skylake] {
+            assert_eq!(check(model, 3, 20, false), Ok(()), "{model:?}");
+        }
     }
 }

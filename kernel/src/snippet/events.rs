@@ -41,6 +41,8 @@ pub struct Counted {
     pub counters: u64,
     /// The field of MSR_PERF_METRICS, whose share of `counter` is meant.
     pub metric: Option<u8>,
+    /// 0: not precise; 1 to 3: the level of PEBS, `:p` to `:ppp`.
+    pub level: u8,
     /// For the report.
     pub counting: Counting,
 }
@@ -361,6 +363,7 @@ pub(crate) fn at(
         merges,
         counters,
         metric,
+        level: request.precise,
         counting: Counting {
             name: match table {
                 Some(core) => format!("{}::{}", core.name(), request.name),

@@ -69,12 +69,20 @@ pub enum Told {
     StoreHit,
 }
 
+/// MEM_TRANS_RETIRED.STORE_SAMPLE, by which the large cores sample stores from Golden Cove on.
+const SAMPLED: Option<(u16, u16)> = Some((0xcd, 0x02));
+
 impl Words {
+    /// Whether they are those of Golden Cove, or of one of the large cores after it.
+    #[must_use]
+    pub fn is_from_golden_cove(&self) -> bool {
+        self.stores == SAMPLED
+    }
+
     /// Those of an Intel processor of family 6. Models as in Linux, `arch/x86/include/asm/intel-family.h`.
     #[must_use]
     pub fn of_intel(model: u32, core: Option<CoreType>) -> Self {
         use Encoding::*;
-        const SAMPLED: Option<(u16, u16)> = Some((0xcd, 0x02));
         const LATENCY: Option<(u16, u16)> = Some((0xd0, 0x06));
         let small = core == Some(CoreType::Atom);
         let plain = |encoding| Self { encoding, ..Self::default() };

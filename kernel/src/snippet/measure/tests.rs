@@ -96,6 +96,7 @@ impl Runner for Made {
                 merges: false,
                 counters: 0,
                 metric: text.starts_with("share").then_some(0),
+                level: 0,
                 counting: Counting {
                     name: text.to_uppercase(),
                     counter: "counter 0".to_string(),

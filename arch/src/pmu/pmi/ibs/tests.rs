@@ -282,3 +282,19 @@ fn s1_fetches_have_an_address_of_their_own() {
     let seen: Vec<_> = block.histogram().unwrap().used().map(|one| one.address).collect();
     assert_eq!((seen, block.sampling().unwrap().invalid), (vec![0x1040], 1));
 }
+
+/// Families 16h to 18h reset the count of fetches where IbsFetchEn goes from 0 to 1, and not where the register is written (Linux,
+/// `fetch_count_reset_broken`).
+#[test]
+fn s1_the_next_period_of_fetches_begins_with_the_unit_going_from_off_to_on() {
+    let fetch = Period::new(Unit::Fetch, false, 64, Features::all()).unwrap();
+    let mut block = ControlBlock::EMPTY;
+    block.sample_by(Sampling::new(fetch, 1, 0));
+    let mut machine = Machine::default();
+    machine.registers.insert(0xc001_1030, fetch.on() | 1 << 49);
+    machine.registers.insert(0xc001_1031, 0x1040);
+    sampled(&mut block, &mut machine, &Interrupted::default());
+    let control = machine.writes.iter().filter(|(msr, _)| *msr == 0xc001_1030);
+    let enables: Vec<u64> = control.map(|(_, value)| value >> 48 & 1).collect();
+    assert_eq!(enables, [0, 1]);
+}
