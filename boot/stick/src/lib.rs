@@ -28,9 +28,14 @@ pub mod summary;
 pub mod upload;
 pub mod variables;
 
-/// Type of the UEFI memory that the region is made of: one of those that are left to loaders (UEFI specification 7.2.1,
-/// from 0x80000000 on), so that nobody else's memory is taken for it.
-pub const MEMORY_TYPE: u32 = 0x8000_bac0;
+/// Type of the UEFI memory that the region is made of: EfiACPIReclaimMemory (UEFI specification 7.2.1), which no loader makes
+/// free memory of, and which Linux' EFI stub allocates too. Types of a loader's own, from 0x80000000 on, stop some firmware in its
+/// next call of GetMemoryMap or ExitBootServices, since it looks them up in an array (uefi-rs issue 1375).
+///
+/// ACPI's own tables are of this type as well: the region is the one with a header ([`region::find`]).
+pub const MEMORY_TYPE: u32 = 9;
+/// Where the region begins is a multiple of this.
+pub const ALIGN: u64 = 2 << 20;
 /// Where the settings lie on the partition that the application was started from.
 pub const SETTINGS: &str = r"\barecount.conf";
 /// The folder of the reports.

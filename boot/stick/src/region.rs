@@ -10,6 +10,7 @@
 //! Each of the three has a checksum of its own. The firmware writes a line, then the older `Progress`: at whatever
 //! moment the machine is reset, one of the two is whole and tells of lines that are there.
 
+use crate::ALIGN;
 use alloc::string::String;
 use alloc::vec::Vec;
 use protocol::checksum::{Running, crc32};
@@ -160,6 +161,25 @@ impl Progress {
         let (crc, state) = (u32_at(fields, 24)?, State::of(u32_at(fields, 28)?)?);
         Some(Self { turn, length, crc, state, lost })
     }
+}
+
+/// The region that lies in a piece of memory, which may hold other things of the same type: physical address and bytes. `at` is the
+/// first page at an address.
+pub fn find(
+    piece: core::ops::Range<u64>,
+    mut at: impl FnMut(u64) -> Option<&'static [u8]>,
+) -> Option<(u64, usize)> {
+    let mut address = piece.start.checked_next_multiple_of(ALIGN)?;
+    while address.checked_add(HEADER_BYTES as u64)? <= piece.end {
+        let terms = at(address).and_then(Terms::read);
+        if let Some(Terms { bytes, .. }) = terms
+            && (HEADER_BYTES as u64..=piece.end - address).contains(&bytes)
+        {
+            return Some((address, usize::try_from(bytes).ok()?));
+        }
+        address = address.checked_add(ALIGN)?;
+    }
+    None
 }
 
 /// Makes `region` ready for a report: it has none.

@@ -27,8 +27,8 @@ pub struct Handed {
     pub rsdp: Option<u64>,
     /// The frame buffer's physical address and form.
     pub screen: Option<(u64, FrameBufferInfo)>,
-    /// Memory that survives a reset, for the report: a physical address, and bytes.
-    pub kept: Option<(u64, usize)>,
+    /// Pieces of memory one of which may survive a reset, for the report: physical addresses.
+    pub may_be_kept: [Option<Region>; 8],
     /// Whether the screen is mapped at `layout::SCREEN`.
     pub screen_mapped: bool,
 }
@@ -90,9 +90,10 @@ impl Handed {
             // usable, so nothing overwrites it; the map of physical memory covers it.
             unsafe { core::slice::from_raw_parts((layout::PHYSICAL + at) as *const u8, length) }
         });
-        let kept = regions.iter().find(|region| {
+        let mut kept = regions.iter().filter(|region| {
             region.kind == MemoryRegionKind::UnknownUefi(stick::MEMORY_TYPE)
                 && region.end <= FOUR_GIB
+                && region.start.next_multiple_of(stick::ALIGN) < region.end
         });
         let screen = info.framebuffer.as_ref().and_then(|buffer| {
             let at = physical(core::ptr::from_ref(buffer.buffer()).cast::<u8>() as u64)?;
@@ -107,7 +108,9 @@ impl Handed {
             key,
             rsdp: info.rsdp_addr.into_option(),
             screen,
-            kept: kept.map(|region| (region.start, (region.end - region.start) as usize)),
+            may_be_kept: core::array::from_fn(|_| {
+                kept.next().map(|region| Region { start: region.start, end: region.end })
+            }),
             screen_mapped: false,
         }
     }

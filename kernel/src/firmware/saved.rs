@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use arch::memory::{Space, cache, layout};
 use protocol::job::OnEnd;
 use spin::Mutex;
-use stick::region::{After, Writer};
+use stick::region::{self, After, Writer};
 use stick::variables::{self, Index, OVERHEAD_BYTES, PART_BYTES};
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::PhysFrame;
@@ -23,7 +23,10 @@ static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
 
 /// Takes the memory that was handed over for it, if there is some.
 pub fn open(handed: &mut Handed, space: &mut Space) {
-    let Some((at, bytes)) = handed.kept else { return };
+    let mut pieces = handed.may_be_kept.iter().flatten();
+    let found =
+        pieces.find_map(|piece| region::find(piece.start..piece.end, |at| Some(first_page(at))));
+    let Some((at, bytes)) = found else { return };
     // SAFETY: the application reserved this memory for the report; the map of physical memory covers it, and nothing else
     // uses it.
     let region =
@@ -38,6 +41,14 @@ pub fn open(handed: &mut Handed, space: &mut Space) {
             Some(identity.root())
         });
     *SAVED.lock() = Some(Saved { writer, identity: identity.flatten() });
+}
+
+/// The page at a physical address within a piece that the firmware's map has.
+fn first_page(at: u64) -> &'static [u8] {
+    let page = (layout::PHYSICAL + at) as *const u8;
+    // SAFETY: the map of physical memory covers what lies below 4 GiB, and nothing here writes to memory of this type but
+    // the writer of the report, which does not exist yet.
+    unsafe { core::slice::from_raw_parts(page, region::HEADER_BYTES) }
 }
 
 /// Whether the report is kept.

@@ -3,9 +3,9 @@
 use super::note::Note;
 use core::arch::x86_64::_rdtsc;
 use core::ptr::NonNull;
-use stick::MEMORY_TYPE;
 use stick::region::{self, HEADER_BYTES, Terms};
 use stick::settings::Settings;
+use stick::{ALIGN, MEMORY_TYPE};
 use thiserror::Error;
 use uefi::boot::{self, AllocateType, MemoryAttribute, MemoryDescriptor, MemoryType, PAGE_SIZE};
 use uefi::mem::memory_map::{MemoryMap, MemoryMapOwned};
@@ -15,8 +15,6 @@ use uefi::table::system_table_raw;
 const SIZES: [u64; 3] = [4 << 20, 1 << 20, 256 << 10];
 /// The region takes at most this part of the piece of free memory that it lies in.
 const SHARE: u64 = 8;
-/// Where it begins is a multiple of this.
-const ALIGN: u64 = 2 << 20;
 /// The kernel maps one to one what lies below, for the calls of the firmware; and reads the region by its map of memory.
 const END: u64 = 4 << 30;
 
@@ -42,14 +40,13 @@ fn end(one: &MemoryDescriptor) -> u64 {
 pub fn content((address, bytes): (u64, u64)) -> Option<&'static mut [u8]> {
     let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
     let is_memory = |one: &&MemoryDescriptor| {
-        let ours = MemoryType::custom(MEMORY_TYPE);
         let kinds = [
             MemoryType::CONVENTIONAL,
             MemoryType::BOOT_SERVICES_CODE,
             MemoryType::BOOT_SERVICES_DATA,
             MemoryType::LOADER_CODE,
             MemoryType::LOADER_DATA,
-            ours,
+            MemoryType(MEMORY_TYPE),
         ];
         kinds.contains(&one.ty)
     };
@@ -72,9 +69,8 @@ pub fn reserve(settings: &Settings, note: &Note) -> Result<(u64, u64), MemoryErr
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(MemoryError::Map)?;
     let (address, bytes) = place(&map, note).ok_or(MemoryError::None)?;
     let kind = AllocateType::Address(address);
-    let pages =
-        boot::allocate_pages(kind, MemoryType::custom(MEMORY_TYPE), bytes as usize / PAGE_SIZE)
-            .map_err(|error| MemoryError::Refused(address, error))?;
+    let pages = boot::allocate_pages(kind, MemoryType(MEMORY_TYPE), bytes as usize / PAGE_SIZE)
+        .map_err(|error| MemoryError::Refused(address, error))?;
     let terms = Terms { image: settings.image, ..terms(&map, note) };
     region::prepare(bytes_of(pages, bytes), &terms);
     Ok((address, bytes))

@@ -137,3 +137,29 @@ proptest! {
         let _ = Writer::open(&mut bytes, |_| ());
     }
 }
+
+/// ACPI's tables have memory of the same type, and firmware merges neighbours.
+#[test]
+fn x5_the_region_is_found_by_its_header_among_memory_of_its_type() {
+    let header = |bytes: u64| -> &'static [u8] {
+        let mut region = vec![0; HEADER_BYTES + 1];
+        prepare(&mut region, &Terms::default());
+        Terms { bytes, ..Terms::default() }.write(&mut region);
+        region.leak()
+    };
+    let memory = |address: u64| (address == 3 * ALIGN).then(|| header(256 << 10));
+    let found = Some((3 * ALIGN, 256 << 10));
+    assert_eq!(find(3 * ALIGN..3 * ALIGN + (256 << 10), memory), found);
+    // Behind other memory, which does not begin at a multiple, and before some.
+    assert_eq!(find(ALIGN + 4096..9 * ALIGN, memory), found);
+    // Elsewhere, larger than the piece, and with a header that has changed.
+    assert_eq!(find(4 * ALIGN..9 * ALIGN, memory), None);
+    assert_eq!(find(2 * ALIGN..3 * ALIGN + 4096, memory), None);
+    let changed = |address: u64| {
+        let mut page = memory(address)?.to_vec();
+        page[20] ^= 1;
+        Some(&*page.leak())
+    };
+    assert_eq!(find(0..9 * ALIGN, changed), None);
+    assert_eq!(find(u64::MAX - 4096..u64::MAX, memory), None);
+}
