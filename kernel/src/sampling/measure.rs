@@ -98,7 +98,7 @@ pub fn measure(
         (counts, capability, has.lbr.entries(), latencies)
     };
     let ran = ran?;
-    if block.spurious >= pmi::MOST_SPURIOUS {
+    if block.storms() {
         return Err(Unmeasured::Refused(format!(
             "the PMU's interrupt came {} times without an overflow, so it was masked: what came after that is not sampled",
             block.spurious

@@ -3,7 +3,7 @@
 use super::ControlBlock;
 use super::accesses::Outcome;
 use super::handling::Around;
-use super::service::{Interrupted, MOST_SPURIOUS, Raw, note, put_all};
+use super::service::{Interrupted, Raw, note, put_all};
 use crate::pmu::data_source::{Datum, ibs_datum};
 use crate::pmu::driver::Write;
 use crate::pmu::ibs::{OP_DATA_2, OpData, OpData3, Period, Unit};
@@ -313,7 +313,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
         block.pmis += 1;
     } else if !awaited {
         block.spurious += 1;
-        if let Some(ibs) = block.ibs.filter(|_| block.spurious >= MOST_SPURIOUS) {
+        if let Some(ibs) = block.ibs.filter(|_| block.storms()) {
             raw.mask_extended(ibs.entry);
         }
     }

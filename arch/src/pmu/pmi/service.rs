@@ -62,9 +62,18 @@ pub struct Interrupted {
 /// Most rounds of one interrupt: counters with a period shorter than the handler would keep it for ever.
 const MAX_ROUNDS: u32 = 100;
 
-/// Interrupts without an overflow after which no more are let in: a PMU, or whoever emulates it, that does not stop
-/// interrupting leaves the interrupted code no time.
+/// So many more interrupts without an overflow than with one, and no more are let in: a PMU, or whoever emulates it, that does
+/// not stop interrupting leaves the interrupted code no time. Where the APIC does not mask LVTPC at delivery (AMD), each overflow
+/// during the handler of another one leaves an interrupt that finds nothing, so their number alone says little.
 pub const MOST_SPURIOUS: u64 = 1_000;
+
+impl ControlBlock {
+    /// Whether interrupts came so often without an overflow that they were masked.
+    #[must_use]
+    pub const fn storms(&self) -> bool {
+        self.spurious >= MOST_SPURIOUS.saturating_add(self.pmis)
+    }
+}
 
 /// Handles one PMI: stops the counters, if that is asked for, and lets them go on at the end.
 #[inline]
@@ -83,9 +92,9 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
     let mut found = overflows(block, raw);
     if found == 0 {
         block.spurious += 1;
-        match block.spurious < MOST_SPURIOUS {
-            true => raw.unmask(),
-            false => raw.mask(),
+        match block.storms() {
+            false => raw.unmask(),
+            true => raw.mask(),
         }
     } else {
         block.pmis += 1;

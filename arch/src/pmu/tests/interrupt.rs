@@ -1,4 +1,6 @@
-use super::pmi::{ControlBlock, Interrupted, REGISTERS, Raw, Sample, pause, resume, service};
+use super::pmi::{
+    ControlBlock, Interrupted, MOST_SPURIOUS, REGISTERS, Raw, Sample, pause, resume, service,
+};
 use super::*;
 use pmu_model::{Delta, Retirement, Ring, RingMask};
 use proptest::prelude::*;
@@ -262,6 +264,26 @@ fn m12_overflows_that_come_during_an_interrupt_are_counted() {
     assert_eq!(counted, [(0, 2), (1, 1), (2, 1), (3, 2)]);
     service(&mut block, &mut Script(vec![]), &Interrupted::default());
     assert_eq!((block.pmis, block.back_to_back, block.spurious), (1, 2, 1));
+}
+
+/// On AMD each overflow that comes while another one is handled leaves an interrupt that finds nothing: those are no storm,
+/// however many they are.
+#[test]
+fn i4_an_empty_interrupt_after_each_overflow_is_no_storm() {
+    let mut pmu = machine(Model::Skylake);
+    let mut driver = Driver::new(find(&mut pmu).unwrap());
+    driver.program(&mut pmu, Counter::General(0), &INSTRUCTIONS.with_interrupt()).unwrap();
+    let mut block = ControlBlock::of(&driver);
+    let mut interrupt = |status| service(&mut block, &mut Script(status), &Interrupted::default());
+    for _ in 0..5 * MOST_SPURIOUS {
+        interrupt(vec![1]);
+        interrupt(vec![]);
+    }
+    (1..MOST_SPURIOUS).for_each(|_| interrupt(vec![]));
+    assert_eq!((block.pmis, block.spurious), (5 * MOST_SPURIOUS, 6 * MOST_SPURIOUS - 1));
+    assert!(!block.storms());
+    service(&mut block, &mut Script(vec![]), &Interrupted::default());
+    assert!(block.storms());
 }
 
 /// The interrupt of an overflow at the very end of the window comes when the gate is closed, and finds counters that stand as

@@ -135,7 +135,9 @@ macro_rules! handler {
                 "pop rax",
                 "iretq", // 45
                 "8: inc qword ptr [rdi + {spurious}]",
-                "cmp qword ptr [rdi + {spurious}], {most}",
+                "mov rax, [rdi + {pmis}]",
+                "add rax, {most}",
+                "cmp [rdi + {spurious}], rax",
                 "jb 5b",
                 // It does not stop: LVTPC is written with its mask bit from now on.
                 "or dword ptr [rdi + {lvt}], {mask_bit}",
