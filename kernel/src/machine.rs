@@ -220,7 +220,9 @@ fn source(source: Source) -> TscSource {
         Source::Cpuid => TscSource::Cpuid,
         Source::Hypervisor => TscSource::Hypervisor,
         Source::AcpiPmTimer => TscSource::AcpiPmTimer,
+        Source::Hpet => TscSource::Hpet,
         Source::Pit => TscSource::Pit,
+        Source::BaseFrequency => TscSource::BaseFrequency,
     }
 }
 

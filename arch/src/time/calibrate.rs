@@ -1,5 +1,6 @@
 //! The rate of the TSC, from the most trustworthy source that the machine has.
 
+use super::hpet::Hpet;
 use super::{PmTimer, pit, pm_timer, tsc};
 use crate::cpu::{Cpuid, has_leaf};
 
@@ -12,8 +13,12 @@ pub enum Source {
     Hypervisor,
     /// Measured against the ACPI timer.
     AcpiPmTimer,
+    /// Measured against the HPET.
+    Hpet,
     /// Measured against the 8254.
     Pit,
+    /// Leaf 0x16: the nominal rate, where leaf 0x15 leaves the crystal out and no timer moves.
+    BaseFrequency,
 }
 
 /// The TSC as a clock.
@@ -50,21 +55,30 @@ const UNCERTAIN_PART: u64 = 500;
 const LOOKS: u32 = 4;
 /// First length of the loop between two looks at the reference, in iterations.
 const FIRST_SPIN: u64 = 1 << 12;
-/// A reference that has not moved after this many doublings is dead.
-const MAX_DOUBLINGS: u32 = 24;
+/// A reference that has not moved after this many doublings, 5 * 10^8 iterations, is dead: some tenths of a second.
+const MAX_DOUBLINGS: u32 = 17;
 
 impl Clock {
-    /// Finds the rate. `None` only if neither CPUID tells nor any reference timer moves.
+    /// Finds the rate. `None` only if neither CPUID tells nor any reference timer moves. `hpet`: the physical address of the one
+    /// that ACPI names.
     ///
     /// # Safety
-    /// Ring 0; nobody else uses channel 2 of the 8254.
-    pub unsafe fn find(cpuid: &impl Cpuid, pm_timer: Option<PmTimer>) -> Option<Self> {
+    /// Ring 0; nobody else uses channel 2 of the 8254, or the HPET; physical memory is mapped.
+    pub unsafe fn find(
+        cpuid: &impl Cpuid,
+        pm_timer: Option<PmTimer>,
+        hpet: Option<u64>,
+    ) -> Option<Self> {
         let invariant = has_leaf(cpuid, 0x8000_0007) && cpuid.cpuid1(0x8000_0007).edx & 1 << 8 != 0;
         let hypervisor = || Some((from_hypervisor(cpuid)?, Source::Hypervisor));
         let told = from_cpuid(cpuid).map(|hz| (hz, Source::Cpuid)).or_else(hypervisor);
         let acpi = || Some((against_pm_timer(pm_timer?)?, Source::AcpiPmTimer));
         let pit = || Some((against_pit()?, Source::Pit));
-        let ((hz, source), told_hz) = decide(told, || acpi().or_else(pit))?;
+        // SAFETY: passed on.
+        let hpet = || Some((unsafe { against_hpet(hpet?) }?, Source::Hpet));
+        let measured = || acpi().or_else(hpet).or_else(pit);
+        let nominal = || Some(((from_base_frequency(cpuid)?, Source::BaseFrequency), None));
+        let ((hz, source), told_hz) = decide(told, measured).or_else(nominal)?;
         Some(Self { hz, source, invariant, told_hz })
     }
 
@@ -107,6 +121,12 @@ fn from_cpuid(cpuid: &impl Cpuid) -> Option<u64> {
     Some(u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax))
 }
 
+/// Leaf 0x16: the base frequency, in MHz in EAX, which is the TSC's nominal rate (Linux, `native_calibrate_tsc`).
+fn from_base_frequency(cpuid: &impl Cpuid) -> Option<u64> {
+    let mhz = has_leaf(cpuid, 0x16).then(|| cpuid.cpuid1(0x16).eax & 0xffff)?;
+    (mhz != 0).then_some(u64::from(mhz) * 1_000_000)
+}
+
 /// VMware's and KVM's timing leaf: EAX = TSC rate in kHz.
 fn from_hypervisor(cpuid: &impl Cpuid) -> Option<u64> {
     const HYPERVISOR: u32 = 1 << 31;
@@ -124,6 +144,18 @@ fn from_hypervisor(cpuid: &impl Cpuid) -> Option<u64> {
 fn against_pm_timer(timer: PmTimer) -> Option<u64> {
     let start = timer.read();
     measure(pm_timer::HZ, || timer.between(start, timer.read()), tsc::now, idle)
+}
+
+/// # Safety
+/// ACPI says that there is an HPET, physical memory is mapped, and nobody else uses it.
+unsafe fn against_hpet(address: u64) -> Option<u64> {
+    // SAFETY: passed on.
+    let hpet = unsafe { Hpet::start(address) }?;
+    let (begin, mask) = (hpet.count(), hpet.mask());
+    let elapsed = || hpet.count().wrapping_sub(begin) & mask;
+    let rate = measure(hpet.told_hz(), elapsed, tsc::now, idle);
+    hpet.stop();
+    rate
 }
 
 fn against_pit() -> Option<u64> {
@@ -207,6 +239,24 @@ mod tests {
         assert_eq!(from_cpuid(&cpu), Some(2_256_000_000));
         let cpu = table(&[(0, 0, [0x16, INTEL[0], INTEL[1], INTEL[2]]), (0x15, 0, [2, 188, 0, 0])]);
         assert_eq!(from_cpuid(&cpu), None);
+    }
+
+    #[test]
+    fn the_base_frequency_is_the_nominal_rate() {
+        let told =
+            table(&[(0, 0, [0x16, INTEL[0], INTEL[1], INTEL[2]]), (0x16, 0, [2400, 4000, 100, 0])]);
+        assert_eq!(from_base_frequency(&told), Some(2_400_000_000));
+        let zero = table(&[(0, 0, [0x16, INTEL[0], INTEL[1], INTEL[2]]), (0x16, 0, [0; 4])]);
+        let older =
+            table(&[(0, 0, [0x15, INTEL[0], INTEL[1], INTEL[2]]), (0x16, 0, [2400, 4000, 100, 0])]);
+        assert_eq!([from_base_frequency(&zero), from_base_frequency(&older)], [None; 2]);
+    }
+
+    #[test]
+    fn a_reference_that_stands_still_is_given_up_within_a_second() {
+        let mut iterations = 0;
+        assert_eq!(measure(1_000_000, || 7, || 0, |more| iterations += more), None);
+        assert!(iterations < 600_000_000, "{iterations}");
     }
 
     #[test]

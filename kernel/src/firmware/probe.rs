@@ -110,8 +110,8 @@ pub fn machine(
     for refused in report.sink_mut().widen(&platform, handed.physical_bytes) {
         report.send(&device_error(&refused));
     }
-    // SAFETY: ring 0, and the 8254 is ours.
-    let clock = unsafe { Clock::find(&cpuid, platform.pm_timer) };
+    // SAFETY: ring 0, physical memory is mapped, and the 8254 and the HPET are ours.
+    let clock = unsafe { Clock::find(&cpuid, platform.pm_timer, platform.hpet()) };
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
     // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
     let apic = unsafe { Apic::enable() };

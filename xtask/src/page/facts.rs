@@ -105,7 +105,9 @@ fn tsc(machine: &Machine) -> String {
         TscSource::Cpuid => "from CPUID",
         TscSource::Hypervisor => "from the hypervisor",
         TscSource::AcpiPmTimer => "measured against the ACPI timer",
+        TscSource::Hpet => "measured against the HPET",
         TscSource::Pit => "measured against the 8254",
+        TscSource::BaseFrequency => "CPUID's base frequency, not measured",
     };
     let rate = number(machine.tsc.hz as f64 / 1e6);
     let invariant = if machine.tsc.invariant { ", invariant" } else { "" };

@@ -59,7 +59,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         TscSource::Cpuid => "from CPUID",
         TscSource::Hypervisor => "from the hypervisor",
         TscSource::AcpiPmTimer => "measured against the ACPI timer",
+        TscSource::Hpet => "measured against the HPET",
         TscSource::Pit => "measured against the 8254",
+        TscSource::BaseFrequency => "CPUID's base frequency, not measured",
     };
     let mut line = format!("TSC {} MHz ({source})", number(machine.tsc.hz as f64 / 1e6));
     if let Some(told) = machine.tsc.told_hz {

@@ -247,8 +247,12 @@ pub enum TscSource {
     Hypervisor,
     /// Measured against the ACPI power management timer.
     AcpiPmTimer,
+    /// Measured against the HPET.
+    Hpet,
     /// Measured against channel 2 of the 8254.
     Pit,
+    /// CPUID leaf 0x16: the base frequency, not measured.
+    BaseFrequency,
 }
 
 /// The local APIC.
