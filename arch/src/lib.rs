@@ -24,6 +24,7 @@ pub mod cpu;
 pub mod debug;
 pub mod descriptors;
 pub mod interrupts;
+pub mod machine_check;
 pub mod memory;
 pub mod msr;
 pub mod pci;

@@ -18,6 +18,7 @@ use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
 use crate::pmu::driver::Write;
 use crate::pmu::{Capabilities, Counter, Driver, Fault, PmuError, Registers, Selection};
+use crate::time::tsc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// LVT delivery mode NMI: bits 10:8 (SDM vol. 3, 10.5.1).
@@ -33,6 +34,10 @@ pub struct Watchdog {
     preset: u64,
     /// Where the test of itself starts from.
     near: u64,
+    /// Where it starts from when the counter is done before the time is: a core's clock may be faster than the TSC.
+    again: u64,
+    /// The limit in ticks of the TSC.
+    limit: u64,
     /// Stretches of the limit: a counter may be too narrow for all of it.
     stretches: u64,
     /// Global status and the register that clears it; `None`: the top bit tells.
@@ -50,6 +55,11 @@ struct Armed {
     register: AtomicU32,
     preset: AtomicU64,
     left: AtomicU64,
+    again: AtomicU64,
+    /// How often it may: code can set the TSC back.
+    tries: AtomicU64,
+    /// TSC at which the time is over.
+    deadline: AtomicU64,
     status: AtomicU32,
     clear: AtomicU32,
     mask: AtomicU64,
@@ -59,18 +69,26 @@ struct Armed {
     seen: AtomicU64,
 }
 
-static ARMED: Armed = Armed {
-    armed: AtomicBool::new(false),
-    register: AtomicU32::new(0),
-    preset: AtomicU64::new(0),
-    left: AtomicU64::new(0),
-    status: AtomicU32::new(0),
-    clear: AtomicU32::new(0),
-    mask: AtomicU64::new(0),
-    off_register: AtomicU32::new(0),
-    off_value: AtomicU64::new(0),
-    seen: AtomicU64::new(0),
-};
+impl Armed {
+    /// Nothing is watched.
+    const IDLE: Self = Self {
+        armed: AtomicBool::new(false),
+        register: AtomicU32::new(0),
+        preset: AtomicU64::new(0),
+        left: AtomicU64::new(0),
+        again: AtomicU64::new(0),
+        tries: AtomicU64::new(0),
+        deadline: AtomicU64::new(0),
+        status: AtomicU32::new(0),
+        clear: AtomicU32::new(0),
+        mask: AtomicU64::new(0),
+        off_register: AtomicU32::new(0),
+        off_value: AtomicU64::new(0),
+        seen: AtomicU64::new(0),
+    };
+}
+
+static ARMED: Armed = Armed::IDLE;
 
 /// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
 /// Clocks not Halted, PMCx076 (AMD PPR).
@@ -87,10 +105,15 @@ fn cycles(has: &Capabilities) -> Selection {
 /// Cycles until the overflow of a test.
 const NEAR: u64 = 1_000;
 
-/// Counters in the order in which events need them least: Intel's fixed counters of core and of reference cycles, then
-/// the last general-purpose ones.
+/// A counter that is done too early goes on for this part of the limit.
+const AGAIN: u64 = 8;
+/// So often at most: no core's clock is five times as fast as its TSC.
+const TRIES: u64 = 4 * AGAIN;
+
+/// Counters in the order of choice: Intel's fixed counters of reference cycles, which pass as the TSC does, and of core cycles;
+/// then the last general-purpose ones, which events need least.
 fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
-    let fixed = [1, 2].map(Counter::Fixed).into_iter().filter(|&counter| has.has(counter));
+    let fixed = [2, 1].map(Counter::Fixed).into_iter().filter(|&counter| has.has(counter));
     let mut generals: alloc::vec::Vec<Counter> = has.generals().collect();
     generals.reverse();
     fixed.chain(generals).collect::<alloc::vec::Vec<_>>().into_iter()
@@ -98,16 +121,12 @@ fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
 
 impl Watchdog {
     /// Takes a free counter, which then is no part of the driver's gate. `None`: every counter is programmed, or none
-    /// can be set as far back. `limit_cycles`: unhalted core or reference cycles of one run.
-    pub fn program(
-        driver: &mut Driver,
-        registers: &mut dyn Registers,
-        limit_cycles: u64,
-    ) -> Option<Self> {
+    /// can be set as far back. `limit`: of one run, in ticks of the TSC. As many unhalted cycles are counted, and then the TSC decides.
+    pub fn program(driver: &mut Driver, registers: &mut dyn Registers, limit: u64) -> Option<Self> {
         let has = driver.capabilities().clone();
         let free = candidates(&has).filter(|counter| driver.programmed() & counter.bit() == 0);
         for counter in free.collect::<alloc::vec::Vec<_>>() {
-            match Self::on(driver, registers, counter, limit_cycles) {
+            match Self::on(driver, registers, counter, limit) {
                 Ok(dog) => return Some(dog),
                 // What was tried must not count beside the events.
                 Err(_) => drop(driver.release(registers, counter)),
@@ -120,7 +139,7 @@ impl Watchdog {
         driver: &mut Driver,
         registers: &mut dyn Registers,
         counter: Counter,
-        limit_cycles: u64,
+        limit: u64,
     ) -> Result<Self, PmuError> {
         let has = driver.capabilities().clone();
         let selection = match counter {
@@ -134,14 +153,15 @@ impl Watchdog {
             None => has.mask(counter) / 2,
             Some(_) => has.mask(counter),
         };
-        let stretches = limit_cycles.max(1).div_ceil(longest);
-        let preset = driver.preset(counter, (limit_cycles / stretches).max(1))?;
+        let stretches = limit.max(1).div_ceil(longest);
+        let preset = driver.preset(counter, (limit / stretches).max(1))?;
         let near = driver.preset(counter, NEAR)?;
+        let again = driver.preset(counter, (limit / stretches / AGAIN).max(1))?;
         let status = layout.global.map(|global| [global.status, global.clear]);
         let mask = if status.is_some() { counter.bit() } else { (has.mask(counter) >> 1) + 1 };
         let [on, off] = driver.free_run(counter)?;
         let register = layout.counter(counter);
-        Ok(Self { counter, register, preset, near, stretches, status, mask, on, off })
+        Ok(Self { counter, register, preset, near, again, limit, stretches, status, mask, on, off })
     }
 
     /// The counter.
@@ -175,6 +195,9 @@ impl Watchdog {
         ARMED.register.store(self.register.0, relaxed);
         ARMED.preset.store(self.preset, relaxed);
         ARMED.left.store(self.stretches - 1, relaxed);
+        ARMED.again.store(self.again, relaxed);
+        ARMED.tries.store(TRIES, relaxed);
+        ARMED.deadline.store(tsc::now().saturating_add(self.limit), relaxed);
         let [status, clear] = self.status.unwrap_or([Msr(0); 2]);
         ARMED.status.store(status.0, relaxed);
         ARMED.clear.store(clear.0, relaxed);
@@ -213,7 +236,7 @@ impl Watchdog {
         let before = ARMED.seen.load(Ordering::Relaxed);
         // SAFETY: the caller's promise; nothing foreign runs, so the handler only counts.
         unsafe {
-            Self { preset: self.near, stretches: 1, ..*self }.watch(|| {
+            Self { preset: self.near, stretches: 1, limit: 0, ..*self }.watch(|| {
                 (0..ROUNDS).any(|_| {
                     core::hint::spin_loop();
                     ARMED.seen.load(Ordering::Relaxed) != before
@@ -262,11 +285,12 @@ fn on_nmi(frame: &mut TrapFrame) {
     }
     ARMED.seen.fetch_add(1, relaxed);
     let left = ARMED.left.load(relaxed);
+    let next = next(left, tsc::now(), &ARMED);
     // SAFETY: as above, with values that they took.
     unsafe {
-        if left > 0 {
-            ARMED.left.store(left - 1, relaxed);
-            msr::write(counter, ARMED.preset.load(relaxed));
+        if let Some((left, preset)) = next {
+            ARMED.left.store(left, relaxed);
+            msr::write(counter, preset);
         } else {
             msr::write(Msr(ARMED.off_register.load(relaxed)), ARMED.off_value.load(relaxed));
         }
@@ -276,7 +300,55 @@ fn on_nmi(frame: &mut TrapFrame) {
     }
     // Intel's APIC has masked the entry at delivery (SDM vol. 3, 10.5.4).
     apic::write(Register::LvtPmc, MODE_NMI);
-    if left == 0 && ARMED.armed.load(relaxed) {
+    if next.is_none() && ARMED.armed.load(relaxed) {
         call::end(frame, call::Cause::TimeLimit);
+    }
+}
+
+/// What follows the overflow that came at `now`: how many stretches are left then, and where the counter starts from. `None`: the
+/// time is over.
+fn next(left: u64, now: u64, armed: &Armed) -> Option<(u64, u64)> {
+    let relaxed = Ordering::Relaxed;
+    let is_early = now < armed.deadline.load(relaxed);
+    if !is_early {
+        return None;
+    }
+    if left > 0 {
+        return Some((left - 1, armed.preset.load(relaxed)));
+    }
+    let tries = armed.tries.load(relaxed).checked_sub(1)?;
+    armed.tries.store(tries, relaxed);
+    Some((0, armed.again.load(relaxed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn armed() -> Armed {
+        Armed {
+            preset: AtomicU64::new(100),
+            again: AtomicU64::new(12),
+            tries: AtomicU64::new(TRIES),
+            deadline: AtomicU64::new(5_000),
+            ..Armed::IDLE
+        }
+    }
+
+    /// The counter counts core cycles, which at turbo are more than the TSC's ticks.
+    #[test]
+    fn the_time_is_over_when_the_tsc_says_so() {
+        let armed = armed();
+        assert_eq!(next(2, 1_000, &armed), Some((1, 100)));
+        assert_eq!(next(0, 4_999, &armed), Some((0, 12)));
+        assert_eq!(next(0, 5_000, &armed), None);
+        assert_eq!(next(3, 5_000, &armed), None, "a slow clock");
+    }
+
+    #[test]
+    fn code_that_sets_the_tsc_back_ends_all_the_same() {
+        let armed = armed();
+        let more = (0..1_000).take_while(|_| next(0, 0, &armed).is_some()).count();
+        assert_eq!(more as u64, TRIES);
     }
 }

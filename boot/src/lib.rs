@@ -16,6 +16,7 @@ mod section;
 
 use anyhow::{Context, Result};
 use bootloader::{BootConfig, DiskImageBuilder};
+use bootloader_boot_config::LevelFilter;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -140,11 +141,13 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The UEFI loader's own messages would stand between the records on the serial line and on the screen.
+/// The UEFI loader's own messages would stand between the records on the serial line. On the screen it draws its panics alone,
+/// which nobody would see else.
 fn config() -> Result<Vec<u8>> {
     let mut config = BootConfig::default();
     config.serial_logging = false;
-    config.frame_buffer_logging = false;
+    config.frame_buffer_logging = true;
+    config.log_level = LevelFilter::Error;
     Ok(serde_json::to_vec(&config)?)
 }
 

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use arch::memory::{Handover, Space, layout};
 use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
-use firmware::{boot, crash, finish, heap, output, probe, saved, stacks, target};
+use firmware::{boot, crash, display, finish, heap, output, probe, saved, stacks, target};
 use protocol::job::{Conformance, Item, Job, OnEnd};
 use protocol::ktap::Ktap;
 use protocol::ramdisk::{self, SectionKind};
@@ -62,6 +62,7 @@ fn main(ready: boot::Ready) -> ! {
     output::set_key(handed.key);
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);
+    display::Display::keep(&handed);
     saved::open(&mut handed, &mut space);
     let job = handed.ramdisk.map_or_else(|| Ok(bring_up()), ramdisk::unpack);
     let terms = finish::Terms::of(job.as_ref().ok());
@@ -75,6 +76,7 @@ fn main(ready: boot::Ready) -> ! {
     output::start(&mut report, handed.entered);
     let is_bring_up = |item: &Item| matches!(item, Item::BringUp(_));
     let brings_up = job.as_ref().is_ok_and(|job| job.items.iter().any(is_bring_up));
+    crash::early_self_test(job.as_ref().ok().and_then(|job| job.self_test));
     let machine = probe::machine(&mut handed, &mut space, &mut report, brings_up);
     let end = match job {
         Ok(mut job) => {

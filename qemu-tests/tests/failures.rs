@@ -139,6 +139,7 @@ fn self_tests_have_the_names_that_jobs_use() {
         ("write-code", SelfTest::WriteCode),
         ("execute-data", SelfTest::ExecuteData),
         ("hang", SelfTest::Hang),
+        ("early-panic", SelfTest::EarlyPanic),
     ] {
         let file = xtask::job::file::parse(&format!("self-test = \"{name}\""), "x").unwrap();
         assert_eq!(file.self_test, Some(test));

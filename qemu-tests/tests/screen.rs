@@ -132,6 +132,14 @@ fn a_crash_with_a_serial_line_is_drawn_as_well() {
     assert!(!picture.shows("NO SERIAL LINE"));
 }
 
+/// On most machines of today there is no serial line to say it on.
+#[test]
+fn x5_a_crash_before_the_machine_is_known_is_drawn() {
+    let toml = "self-test = \"early-panic\"\n[[snippet]]\nasm = \"nop\"\n";
+    let texts = ["THE FIRMWARE FAILED", "an early panic on purpose", "NO SERIAL LINE"];
+    VGA.seen(toml, &texts);
+}
+
 /// Some items, the last of which misses by the most.
 fn items(last: &str) -> String {
     let one = |name: &str, asm: &str, expect: &str| {

@@ -17,7 +17,7 @@ pub fn has_giant_pages(cpuid: &impl Cpuid) -> bool {
 /// Switches on SSE and, where the processor has them, the states that XSAVE manages (AVX, AVX-512, AMX
 /// and whatever else it names), global pages, and write protection in ring 0. Makes PAT entry 1
 /// write-combining and entry 2 write-through. Makes LFENCE serialising on AMD. Ring 0 may use the pages of ring 3, which
-/// the boot loader's firmware may have switched off: a snippet of ring 3 lies between code of ring 0.
+/// the boot loader's firmware may have switched off: a snippet of ring 3 lies between code of ring 0. Machine checks are exceptions.
 ///
 /// Returns the state components that are on, as in XCR0.
 ///
@@ -37,6 +37,8 @@ pub unsafe fn enable(identity: &Identity) -> u64 {
                     | Cr4Flags::SUPERVISOR_MODE_ACCESS_PREVENTION,
             );
             cr4.insert(Cr4Flags::OSFXSR | Cr4Flags::OSXMMEXCPT_ENABLE | Cr4Flags::PAGE_GLOBAL);
+            // Without it a machine check resets the machine, unseen (SDM vol. 3, 17.10).
+            cr4.insert(Cr4Flags::MACHINE_CHECK_EXCEPTION);
         });
         memory_types();
         if identity.vendor == Vendor::Amd {
@@ -49,7 +51,7 @@ pub unsafe fn enable(identity: &Identity) -> u64 {
 /// # Safety
 /// As for [`enable`].
 unsafe fn enable_xsave() -> u64 {
-    if native().cpuid1(1).ecx & XSAVE == 0 {
+    if native().cpuid1(1).ecx & XSAVE == 0 || !super::has_leaf(&native(), 0xd) {
         return 0;
     }
     // Leaf 0xD: components that XCR0 can name.

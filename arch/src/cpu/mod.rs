@@ -5,6 +5,7 @@ pub mod extended;
 pub mod features;
 pub mod hypervisor;
 pub mod identity;
+pub mod limit;
 pub mod topology;
 
 pub use hypervisor::Hypervisor;

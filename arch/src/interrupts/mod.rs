@@ -19,7 +19,7 @@ pub(crate) use idt::set_task_entry;
 pub use idt::{load, reset_entry, set_entry};
 
 use crate::smp::{self, Processor};
-use crate::{apic, call, task};
+use crate::{apic, call, machine_check, task};
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -125,10 +125,16 @@ pub(crate) fn unexpected(frame: &mut TrapFrame) {
 }
 
 fn without_handler(frame: &mut TrapFrame, no_error_code: bool) {
-    if stray::note(frame, no_error_code) {
-        return;
-    }
-    if fixup::recover(frame) || call::recover(frame) || task::recover(frame) {
+    // Whatever code it interrupted, that cannot be relied on to go on.
+    let is_broken =
+        frame.exception() == exception::MACHINE_CHECK && machine_check::is_in_progress();
+    let recovers = |frame: &mut TrapFrame| {
+        stray::note(frame, no_error_code)
+            || fixup::recover(frame)
+            || call::recover(frame)
+            || task::recover(frame)
+    };
+    if !is_broken && recovers(frame) {
         return;
     }
     let handler = CRASH_HANDLER.load(Ordering::Acquire);

@@ -28,7 +28,8 @@ pub enum Effect {
     Period(Limit),
 }
 
-/// The periods that work.
+/// The periods that work: of how many events a counter is set to be away from its overflow. With PEBS that is one less than the
+/// period of records.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limit {
     /// Event and unit mask that they are of; `None`: of any event.
@@ -37,6 +38,15 @@ pub struct Limit {
     pub least: u64,
     /// What a period has to be a multiple of.
     pub step: u64,
+}
+
+impl Limit {
+    /// The period that works and is nearest to `period` from below, or the least one.
+    #[must_use]
+    pub const fn nearest(&self, period: u64) -> u64 {
+        let period = period - period % self.step;
+        if period < self.least { self.least } else { period }
+    }
 }
 
 /// INST_RETIRED.PREC_DIST.
@@ -243,6 +253,12 @@ mod tests {
         assert!(works(broadwell, retired, 128) && works(broadwell, cycles, 20));
         assert!(!works(broadwell, retired, 160) && !works(broadwell, retired, 64));
         assert!(works(0x5_06e3, retired, 20), "Skylake");
+        let limit = Limit { event: RETIRED, least: 128, step: 64 };
+        let periods = [1, 64, 127, 128, 191, 192, 1000];
+        assert_eq!(
+            periods.map(|period| limit.nearest(period)),
+            [128, 128, 128, 128, 128, 192, 960]
+        );
     }
 
     /// A wrong count may be laid to an erratum that is about it, and to no other.

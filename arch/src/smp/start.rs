@@ -5,7 +5,7 @@ use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up};
 use super::processor::{add, note};
 use super::{MAX_PROCESSORS, Processor, boot, trampoline, work};
 use crate::apic::{self, Apic};
-use crate::cpu::{Identity, Topology, features, native};
+use crate::cpu::{Identity, Topology, features, limit, native};
 use crate::descriptors::{IST_STACKS, Tables};
 use crate::interrupts::{self, CALL_VECTOR};
 use crate::msr;
@@ -203,6 +203,7 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
         (*called.tables.get()).load(stacks, called.processor);
         lidt(&plan.idt);
         // XCR0 as well: everything that CPUID names, as on the boot processor.
+        limit::lift();
         features::enable(&Identity::read(&native()));
         Cr0::write_raw(plan.cr0);
         Cr4::write_raw(plan.cr4);

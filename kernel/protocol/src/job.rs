@@ -94,6 +94,8 @@ pub enum SelfTest {
     ExecuteData,
     /// A loop without end, interrupts off.
     Hang,
+    /// A panic before it is known what the machine has.
+    EarlyPanic,
 }
 
 /// Machine code that runs on every processor at the same time, or on one of them.

@@ -80,7 +80,8 @@ pub(super) fn instructions(format: Format) -> (Counter, Selection) {
 pub(super) fn period(context: &Context, event: &Selection) -> u64 {
     let errata = context.has().errata.iter().filter(|_| context.emulated.is_none());
     let limits = errata.filter_map(|row| row.spoils_period((event.event, event.umask), PERIOD));
-    limits.map(|limit| limit.least).max().unwrap_or(PERIOD)
+    // The counter is set one event less than the period away from its overflow.
+    limits.map(|limit| limit.least + 1).max().unwrap_or(PERIOD)
 }
 
 /// Programs `counter` to write a record of each [`period`]th `event` into a store of so many records, the threshold at

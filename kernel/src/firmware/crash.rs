@@ -3,14 +3,14 @@
 //! Runs after something broke, so it trusts little: it takes the report from whoever held it, reads stacks
 //! only within their bounds, and steps down to plain text and then to silence if it fails itself.
 
-use super::display::Display;
+use super::display::{Display, TITLE};
 use super::{finish, heap, output, saved, stacks};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::interrupts::{self, TrapFrame, exception};
 use arch::memory::image;
-use arch::{backtrace, power};
+use arch::{backtrace, machine_check, power};
 use core::arch::asm;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
@@ -62,6 +62,9 @@ fn on_exception(frame: &TrapFrame) -> ! {
         if stacks::is_guard(cr2) {
             text += ": the stack overflowed";
         }
+    }
+    if exception == exception::MACHINE_CHECK {
+        text += &format!(": {}", machine_check::said());
     }
     fail(Crash {
         kind: CrashKind::Exception,
@@ -131,8 +134,7 @@ fn fail(crash: Crash) -> ! {
     // SAFETY: as for the report.
     if let Some(mut display) = unsafe { Display::seize() } {
         let unkept = report.sink_mut().trouble();
-        let title = concat!("barecount ", env!("CARGO_PKG_VERSION"));
-        display.failure(&Failure { title, said: &said, unkept: unkept.as_deref() });
+        display.failure(&Failure { title: TITLE, said: &said, unkept: unkept.as_deref() });
     }
     finish::exit_qemu(Outcome::Crash);
     if saved::finish(OnEnd::default()) {
@@ -167,12 +169,17 @@ fn trace(rip: Option<u64>, rbp: u64) -> Vec<Hex> {
     found
 }
 
+/// Breaks the firmware before it knows what the machine has, if the job asks for that.
+pub fn early_self_test(test: Option<SelfTest>) {
+    assert!(test != Some(SelfTest::EarlyPanic), "an early panic on purpose");
+}
+
 /// Breaks the firmware in the way that the job asks for.
 pub fn self_test(test: Option<SelfTest>) {
     /// An address of the lower half that nothing is mapped at.
     const NOWHERE: u64 = 0x6666_0000;
     match test {
-        None => {}
+        None | Some(SelfTest::EarlyPanic) => {}
         Some(SelfTest::Panic) => panic!("a panic on purpose"),
         // SAFETY: none of the following is sound, and each must end in the crash handler.
         Some(SelfTest::PageFault) => unsafe {

@@ -5,12 +5,17 @@ use arch::memory::layout;
 use arch::time::tsc;
 use bootloader_api::info::{FrameBufferInfo, PixelFormat};
 use core::hint::spin_loop;
-use kernel::screen::{Canvas, Failure, Format, Header, Screen, Status, Ways, draw_failure};
+use kernel::screen::{
+    Canvas, Failure, Format, Header, Screen, Status, Ways, draw_failure, draw_step,
+};
 use protocol::record::{End, Record};
 use spin::Mutex;
 
 /// The screen once more, for a firmware that failed.
 static LAST: Mutex<Option<FrameBufferInfo>> = Mutex::new(None);
+
+/// Program and version.
+pub const TITLE: &str = concat!("barecount ", env!("CARGO_PKG_VERSION"));
 
 /// How long a page stands, in milliseconds: long enough to read ten lines, or to take a photograph.
 const PAGE_MS: u64 = 6000;
@@ -28,6 +33,21 @@ impl Display {
         canvas(&info)?;
         *LAST.lock() = Some(info);
         Some(Self { info, screen: Screen::default() })
+    }
+
+    /// Keeps the screen as soon as it is mapped, for a failure before it is opened.
+    pub fn keep(handed: &Handed) {
+        let mapped = handed.screen.filter(|_| handed.screen_mapped);
+        *LAST.lock() = mapped.map(|(_, info)| info).filter(|info| canvas(info).is_some());
+    }
+
+    /// Draws what the firmware does now, and may hang in: nothing else is known of the machine yet. After the memory type of the
+    /// screen was set.
+    pub fn step(doing: &str) {
+        let info = LAST.try_lock().and_then(|last| *last);
+        if let Some(mut canvas) = info.as_ref().and_then(canvas) {
+            draw_step(&mut canvas, TITLE, doing);
+        }
     }
 
     /// The screen that was opened, taken from whoever draws on it.

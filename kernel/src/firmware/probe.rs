@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
-use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
+use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, limit, native};
 use arch::memory::Space;
 use arch::pmu::energy::{Energy, NoEnergy};
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
@@ -100,19 +100,25 @@ pub fn machine(
     keeps_found: bool,
 ) -> Machine {
     let cpuid = native();
+    // SAFETY: ring 0, interrupt table loaded.
+    unsafe { limit::lift() };
     let identity = Identity::read(&cpuid);
     let hypervisor = Hypervisor::detect(&cpuid);
     // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
     // write-through but the screen, whose PAT entry this sets.
     let extended = unsafe { features::enable(&identity) };
+    Display::step("reads ACPI's tables");
     // SAFETY: the boot loader found the root pointer; physical memory is mapped.
     let platform = handed.rsdp.map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
+    Display::step("opens serial lines");
     for refused in report.sink_mut().widen(&platform, handed.physical_bytes) {
         report.send(&device_error(&refused));
     }
+    Display::step("measures the rate of the TSC");
     // SAFETY: ring 0, physical memory is mapped, and the 8254 and the HPET are ours.
     let clock = unsafe { Clock::find(&cpuid, platform.pm_timer, platform.hpet()) };
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
+    Display::step("enables the local APIC");
     // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
     let apic = unsafe { Apic::enable() };
     let performance_lvt = apic.as_ref().ok().map(Apic::found_performance_lvt);
@@ -125,7 +131,9 @@ pub fn machine(
     };
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
+    Display::step("starts the other processors");
     let mut processors = processors::start(&platform, &identity, &clock, handed, space);
+    Display::step("looks for a PMU, and tries it");
     let amd = identity.vendor == Vendor::Amd;
     let found = keeps_found.then(|| bring_up::registers(amd));
     let announced = pmu::find(&mut registers);
@@ -140,6 +148,7 @@ pub fn machine(
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));
     let trial_ticks = tsc::now() - begin;
+    Display::step("tries the watchdog");
     // The emulated PMU's clock counts the instructions of all processors together.
     // SAFETY: the boot processor, everything is set up, and nobody uses the other processors' timers.
     let guard = emulated.is_none().then(|| unsafe { Guard::find(&clock, apic_timer_hz) }).flatten();

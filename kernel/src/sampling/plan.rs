@@ -213,17 +213,22 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
     by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
+/// What an erratum says about the counter's distance from its overflow, if it does not work.
+fn limit(has: &Capabilities, one: &Armed) -> Option<(&'static str, Limit)> {
+    let event = (one.selection.event, one.selection.umask);
+    has.errata.iter().find_map(|row| Some((row.id, row.spoils_period(event, one.distance())?)))
+}
+
 /// Whether no erratum of the processor is about such a period. The emulated PMU has none.
-fn within_errata(has: &Capabilities, one: &Selection, period: u64) -> Result<(), String> {
-    for row in &has.errata {
-        if let Some(Limit { least, step, .. }) = row.spoils_period((one.event, one.umask), period) {
-            return Err(format!(
-                "a period of {period} does not work on this processor ({}): of this event at least {least}, in steps of {step}",
-                row.id
-            ));
-        }
-    }
-    Ok(())
+fn within_errata(has: &Capabilities, one: &Armed) -> Result<(), String> {
+    let Some((id, Limit { least, step, .. })) = limit(has, one) else { return Ok(()) };
+    let more = u64::from(one.selection.precise);
+    let steps = if step > 1 { format!(", in steps of {step}") } else { String::new() };
+    Err(format!(
+        "a period of {} does not work on this processor ({id}): of this event at least {}{steps}",
+        one.period,
+        least + more
+    ))
 }
 
 /// Whether the counter can be set back by the period, and anything is left to run in it.
@@ -242,7 +247,7 @@ fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
     }
     let has = pmu.driver.capabilities();
     if !emulated {
-        within_errata(has, &one.selection, one.period)?;
+        within_errata(has, one)?;
     }
     if one.selection.interrupt && !has.overflows(one.counter) {
         let known = has.faults.iter().find(
@@ -301,7 +306,7 @@ fn count(
             ran.map_err(Unmeasured::Refused)?.ticks
         }
     };
-    let [hz, _] = machine.clocks();
+    let ([hz, _], emulated) = (machine.clocks(), machine.has_emulated_pmu());
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     pmu.driver.stop(pmu.registers).map_err(refused)?;
     let mut chosen = Vec::with_capacity(armed.len());
@@ -325,6 +330,11 @@ fn count(
                 if one.ibs.is_some() { ibs::nearest(period) } else { period }
             }
         };
+        if let (Rate::PerSecond(_), false, Some((_, limit))) =
+            (*rate, emulated, limit(pmu.driver.capabilities(), &one))
+        {
+            one.period = limit.nearest(one.distance()) + u64::from(one.selection.precise);
+        }
         chosen.push(one);
     }
     *armed = chosen;
@@ -409,17 +419,51 @@ mod tests {
         assert_eq!(period_for(u64::MAX, 1, u64::MAX, 1), u64::MAX);
     }
 
+    /// Linux, `hsw_limit_period` and `bdw_limit_period`: of what the counter is set to, which with PEBS is one event less.
     #[test]
     fn s1_periods_that_an_erratum_is_about_are_refused() {
-        use arch::pmu::find;
+        use arch::cpu::Identity;
+        use arch::pmu::{errata, find};
         use pmu_model::{Host, Model, Pmu as Registers, Timing};
-        let has = |model| find(&mut Registers::new(model, Host::EXAMPLE, Timing::FLAT)).unwrap();
+        let has = |model, number: Option<u32>| {
+            let mut registers = Registers::new(model, Host::EXAMPLE, Timing::FLAT);
+            let mut has = find(&mut registers).unwrap();
+            let cpuid = |leaf: u32, sub: u32| arch::pmu::Registers::cpuid(&registers, leaf, sub);
+            if let Some(number) = number {
+                has.errata = errata::of(&Identity { model: number, ..Identity::read(&cpuid) });
+            }
+            has
+        };
         let (retired, cycles) = (Selection::of(0xc0, 1), Selection::of(0x3c, 0));
-        let haswell = has(Model::Haswell);
-        assert!(within_errata(&haswell, &retired, 127).unwrap_err().contains("at least 128"));
-        assert_eq!(within_errata(&haswell, &retired, 129), Ok(()));
-        assert_eq!(within_errata(&haswell, &cycles, 20), Ok(()));
-        assert_eq!(within_errata(&has(Model::Skylake), &retired, 20), Ok(()));
+        let check = |has: &Capabilities, selection: Selection, period| {
+            let counter = Counter::General(1);
+            let one = Armed {
+                event: String::new(),
+                counter,
+                selection,
+                period,
+                witness: None,
+                remarks: Vec::new(),
+                ibs: None,
+                auxiliary: None,
+            };
+            within_errata(has, &one)
+        };
+        let haswell = has(Model::Haswell, None);
+        assert!(check(&haswell, retired, 127).unwrap_err().ends_with("at least 128"));
+        assert_eq!(check(&haswell, retired, 128), Ok(()));
+        assert!(
+            check(&haswell, retired.with_records(), 128).unwrap_err().ends_with("at least 129")
+        );
+        assert_eq!(check(&haswell, retired.with_records(), 129), Ok(()));
+        assert_eq!(check(&haswell, cycles, 20), Ok(()));
+        assert_eq!(check(&has(Model::Skylake, None), retired, 20), Ok(()));
+        // The lower six bits of what a Broadwell's counter is set to have to be 0.
+        let broadwell = has(Model::Haswell, Some(0x3d));
+        assert_eq!(check(&broadwell, retired.with_records(), 193), Ok(()));
+        let refused = check(&broadwell, retired.with_records(), 192).unwrap_err();
+        assert!(refused.ends_with("at least 129, in steps of 64"), "{refused}");
+        assert_eq!(check(&broadwell, retired, 192), Ok(()));
     }
 
     /// A witness counts the same event, without interrupts; an event that only some counters have gets none.

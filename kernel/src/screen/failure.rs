@@ -39,3 +39,16 @@ where
         }
     }
 }
+
+/// Draws one line at the top of a screen that nothing else was drawn on yet: the program, and what it is doing. It goes over the
+/// line before.
+pub fn draw_step<D>(target: &mut D, title: &str, doing: &str)
+where
+    D: DrawTarget<Color = Rgb888, Error = Infallible>,
+{
+    let mut grid = Grid::new(target);
+    let height = grid.line_height();
+    grid.fill(0, height, BACKGROUND);
+    grid.text(0, 0, FAINT, title);
+    grid.text(title.len() + 1, 0, RgbColor::WHITE, doing);
+}

@@ -15,7 +15,7 @@ mod tests;
 pub use board::{Board, MAX_ITEMS};
 pub use canvas::{Canvas, Format};
 pub use code::CHARACTERS;
-pub use failure::{Failure, draw_failure};
+pub use failure::{Failure, draw_failure, draw_step};
 pub use grid::scale;
 pub use pages::Screen;
 

@@ -248,6 +248,20 @@ fn a_crash_has_a_red_band_and_long_text_goes_on_below() {
 }
 
 #[test]
+fn a_step_is_one_line_that_goes_over_the_one_before() {
+    for size in SIZES {
+        let drawn = |steps: &[&str]| {
+            let mut picture = Picture::new(size);
+            steps.iter().for_each(|step| draw_step(&mut picture.canvas(), "t", step));
+            picture
+        };
+        let (one, other) = (drawn(&["reads a table"]), drawn(&["looks"]));
+        assert_eq!(one.lines_that_differ(&other).len(), 1, "{size:?}");
+        assert!(drawn(&["reads a table", "looks"]).lines_that_differ(&other).is_empty());
+    }
+}
+
+#[test]
 fn a_tiny_screen_does_no_harm() {
     let status = Status { last_error: Some("x".repeat(500)), ..Status::default() };
     for size in [(1, 1), (20, 10), (320, 200)] {

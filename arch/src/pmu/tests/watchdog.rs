@@ -29,7 +29,9 @@ fn x1_the_watchdog_counts_inside_and_outside_the_gate_and_events_inside_alone() 
         run(&mut pmu, None, 1_000);
         run(&mut pmu, Some(off), 10_000);
         assert_eq!(driver.read(&mut pmu, event), Ok(100), "{model:?}");
-        assert_eq!(driver.read(&mut pmu, dog.counter()), Ok(1_110), "{model:?}");
+        // Two of the model's reference cycles are three core cycles.
+        let counted = if dog.counter() == Counter::Fixed(2) { 740 } else { 1_110 };
+        assert_eq!(driver.read(&mut pmu, dog.counter()), Ok(counted), "{model:?}");
         assert_eq!(pmu.advance(&Delta::bulk(Ring::Kernel, 1)).overflowed, 0);
     }
 }
