@@ -3,6 +3,8 @@
 //! Each is flipped and read back. A register that is absent, refuses the value or does not hold it (hypervisors tend to
 //! swallow such writes) makes the switch not available, with the reason.
 
+mod frequency;
+
 use crate::cpu::{Identity, Vendor, has_leaf};
 use crate::msr::Msr;
 use crate::pmu::{Registers, leaves};
@@ -27,12 +29,11 @@ const DIS_HW_PF: u64 = 1 << 13;
 /// AMD, HWCR: bit 25, CpbDis (AMD APM vol. 2, 17.2).
 const AMD_HWCR: Msr = Msr(0xc001_0015);
 const CPB_DIS: u64 = 1 << 25;
-/// Ratio in bits 15:8, of 100 MHz from Sandy Bridge on (SDM vol. 3, 15.1).
+/// Ratio in bits 15:8 (SDM vol. 3, 15.1).
 const PERF_CTL: Msr = Msr(0x199);
 const PM_ENABLE: Msr = Msr(0x770);
 const HWP_CAPABILITIES: Msr = Msr(0x771);
 const HWP_REQUEST: Msr = Msr(0x774);
-const MHZ_OF_RATIO: u32 = 100;
 const MPERF: Msr = Msr(0xe7);
 const APERF: Msr = Msr(0xe8);
 
@@ -142,15 +143,13 @@ impl Switches {
                 "it is set on Intel processors only: AMD's P-states name no clock".to_string()
             );
         }
-        let ratio = u64::from(mhz / MHZ_OF_RATIO);
-        if !mhz.is_multiple_of(MHZ_OF_RATIO) || !(1..=0xff).contains(&ratio) {
-            return Err(format!("{mhz} MHz is no multiple of {MHZ_OF_RATIO} MHz up to 25500"));
-        }
-        let leaf_6 = {
+        let (leaf_6, hybrid) = {
             let cpuid = leaves(registers);
-            if has_leaf(&cpuid, 6) { registers.cpuid(6, 0).eax } else { 0 }
+            let leaf_6 = if has_leaf(&cpuid, 6) { registers.cpuid(6, 0).eax } else { 0 };
+            (leaf_6, has_leaf(&cpuid, 7) && registers.cpuid(7, 0).edx & 1 << 15 != 0)
         };
         let hwp = leaf_6 & 1 << 7 != 0 && registers.rdmsr(PM_ENABLE).is_ok_and(|on| on & 1 != 0);
+        let ratio = frequency::number(&identity, hwp, hybrid, mhz)?;
         if hwp {
             let limits = registers.rdmsr(HWP_CAPABILITIES).map_err(|_| absent(HWP_CAPABILITIES))?;
             // Highest performance in bits 7:0, lowest in 31:24 (SDM vol. 3, 15.4.3).

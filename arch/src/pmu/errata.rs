@@ -20,8 +20,10 @@ pub enum Effect {
     CounterThree,
     /// The instructions-retired counter is not exact.
     InstructionsRetiredCounter,
-    /// A counter that is switched on may miss its first events unless the selects are written twice.
+    /// A counter may count wrongly at first unless four certain events were programmed before (Linux, `intel_pmu_nhm_workaround`).
     Enabling,
+    /// Overflow interrupts may be lost while two or more counters are enabled.
+    LostInterrupts,
     /// PEBS cannot be used.
     Precise,
     /// Some periods do not work.
@@ -104,10 +106,10 @@ static TABLE: &[Erratum] = &[
         &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
     ),
     intel(
-        "AAK100",
-        "counters need their selects rewritten when they are switched on",
+        "AAK100, AAP53, BD53",
+        "the first counts after a counter is programmed may be wrong (no workaround is applied)",
         Effect::Enabling,
-        &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
+        &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e, 0x25..=0x25, 0x2c..=0x2c, 0x2f..=0x2f],
     ),
     intel(
         "nhm_limit_period",
@@ -139,15 +141,39 @@ static TABLE: &[Erratum] = &[
         Effect::CounterThree,
         &[0x4e..=0x4e, 0x55..=0x55, 0x5e..=0x5e, 0x8e..=0x8e, 0x9e..=0x9e],
     ),
-    Erratum {
-        id: "1054",
-        text: "the instructions-retired counter is not exact",
-        effect: Effect::InstructionsRetiredCounter,
-        vendor: Vendor::Amd,
-        family: 0x17,
-        models: &[0x00..=0x2f],
-    },
+    amd(
+        "1054",
+        "the instructions-retired counter is not exact",
+        Effect::InstructionsRetiredCounter,
+        0x17,
+        &[0x00..=0x2f],
+    ),
+    amd("990", OVERCOUNT, Effect::InstructionsAndBranches, 0x17, &[0x00..=0x0f]),
+    amd("1291", OVERCOUNT, Effect::InstructionsAndBranches, 0x17, &[0x30..=0x3f]),
+    amd("1292", OVERCOUNT, Effect::InstructionsAndBranches, 0x19, &[0x00..=0x0f]),
+    amd(
+        "1023",
+        "overflow interrupts may be lost while two or more counters are enabled, so sampled events have no reference count",
+        Effect::LostInterrupts,
+        0x17,
+        &[0x00..=0x0f],
+    ),
 ];
+
+/// AMD's: the revision guides' numbers, as rr and PAPI list them.
+const fn amd(
+    id: &'static str,
+    text: &'static str,
+    effect: Effect,
+    family: u32,
+    models: &'static [RangeInclusive<u32>],
+) -> Erratum {
+    Erratum { id, text, effect, vendor: Vendor::Amd, family, models }
+}
+
+/// Of those of Zen 1 to Zen 3.
+const OVERCOUNT: &str =
+    "retired instructions, branches and other retired events may be over-counted";
 
 /// The rows that apply to a processor.
 pub fn of(identity: &Identity) -> Vec<&'static Erratum> {
@@ -223,7 +249,7 @@ mod tests {
         let ids = |signature| of(&identity(signature)).iter().map(|row| row.id).collect::<Vec<_>>();
         assert_eq!(ids(0x000a_06f3), ["SRF7"]);
         assert_eq!(ids(0x0005_06e3), ["TSX force abort"]);
-        assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100", "nhm_limit_period"]);
+        assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100, AAP53, BD53", "nhm_limit_period"]);
         assert_eq!(ids(0x0008_06f8), Vec::<&str>::new());
     }
 
@@ -261,6 +287,18 @@ mod tests {
         );
     }
 
+    #[test]
+    fn amds_rows_are_those_of_family_and_model() {
+        let ids = |family, model| {
+            let one = Identity { vendor: Vendor::Amd, family, model, ..identity(0) };
+            of(&one).iter().map(|row| row.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(0x17, 0x01), ["1054", "990", "1023"]);
+        assert_eq!(ids(0x17, 0x18), ["1054"]);
+        assert_eq!((ids(0x17, 0x31), ids(0x19, 0x01)), (vec!["1291"], vec!["1292"]));
+        assert_eq!((ids(0x17, 0x71), ids(0x19, 0x11)), (vec![], vec![]));
+    }
+
     /// A wrong count may be laid to an erratum that is about it, and to no other.
     #[test]
     fn a_row_excuses_what_it_spoils() {
@@ -272,7 +310,7 @@ mod tests {
         assert_eq!(excuses("Clearwater Forest over-count"), (true, false));
         for id in [
             "AAJ80",
-            "AAK100",
+            "AAK100, AAP53, BD53",
             "nhm_limit_period",
             "HSW11",
             "BDM11, BDM55",

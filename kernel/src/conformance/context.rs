@@ -161,11 +161,17 @@ impl Context<'_> {
 
     /// An erratum that explains wrong counts of instructions.
     pub fn instructions_erratum(&self) -> Option<&'static Erratum> {
-        self.has().errata.iter().copied().find(|row| row.spoils_instructions())
+        self.errata().find(|row| row.spoils_instructions())
     }
 
     /// An erratum that explains wrong counts of branches.
     pub fn branches_erratum(&self) -> Option<&'static Erratum> {
-        self.has().errata.iter().copied().find(|row| row.spoils_branches())
+        self.errata().find(|row| row.spoils_branches())
+    }
+
+    /// The processor's: the emulated PMU has its name, and not its errata.
+    pub fn errata(&self) -> impl Iterator<Item = &'static Erratum> {
+        let is_real = self.emulated.is_none();
+        self.has().errata.iter().copied().filter(move |_| is_real)
     }
 }

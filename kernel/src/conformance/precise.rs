@@ -78,8 +78,8 @@ pub(super) fn instructions(format: Format) -> (Counter, Selection) {
 /// Events from one record of `event` to the next: [`PERIOD`], or the least that works on this processor. An emulated PMU has
 /// the processor's name, and not its errata.
 pub(super) fn period(context: &Context, event: &Selection) -> u64 {
-    let errata = context.has().errata.iter().filter(|_| context.emulated.is_none());
-    let limits = errata.filter_map(|row| row.spoils_period((event.event, event.umask), PERIOD));
+    let limits =
+        context.errata().filter_map(|row| row.spoils_period((event.event, event.umask), PERIOD));
     // The counter is set one event less than the period away from its overflow.
     limits.map(|limit| limit.least + 1).max().unwrap_or(PERIOD)
 }

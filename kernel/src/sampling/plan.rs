@@ -8,7 +8,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::errata::Limit;
+use arch::pmu::errata::{Effect, Limit};
 use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
 use arch::time::tsc;
@@ -356,6 +356,10 @@ fn plain(selection: &Selection) -> Selection {
 /// Gives events that can be counted on any counter a second, free one; those with PEBS also one of `places`, the counters
 /// that their event can be on.
 fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)]) {
+    if has.errata.iter().any(|row| row.effect == Effect::LostInterrupts) {
+        // Another counter would lose interrupts; the report's errata say why there is no reference count.
+        return;
+    }
     let taken = |counter| {
         let auxiliary =
             |one: &Armed| one.auxiliary.is_some_and(|(auxiliary, _)| auxiliary == counter);

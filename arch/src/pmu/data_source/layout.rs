@@ -101,7 +101,10 @@ impl Words {
             0xad | 0xae => split(SkylakeServer, SAMPLED),
             // Alder Lake, Raptor Lake.
             0x97 | 0x9a | 0xb7 | 0xba | 0xbf if small => gracemont,
-            0x97 | 0x9a | 0xb7 | 0xba | 0xbf => Self { auxiliary: true, ..split(Skylake, SAMPLED) },
+            // Bartlett Lake has Raptor Cove alone.
+            0x97 | 0x9a | 0xb7 | 0xba | 0xbf | 0xd7 => {
+                Self { auxiliary: true, ..split(Skylake, SAMPLED) }
+            }
             0xbe => gracemont,
             // Meteor Lake, the low-power Arrow Lake.
             0xaa | 0xac | 0xb5 if small => split(Crestmont, LATENCY),

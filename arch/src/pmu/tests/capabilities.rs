@@ -100,7 +100,7 @@ fn i11_errata_are_those_of_the_model() {
         has.errata.iter().map(|row| row.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(Model::Skylake), ["TSX force abort"]);
-    assert_eq!(ids(Model::Nehalem), ["AAJ80", "AAK100", "nhm_limit_period"]);
+    assert_eq!(ids(Model::Nehalem), ["AAJ80", "AAK100, AAP53, BD53", "nhm_limit_period"]);
     assert_eq!(ids(Model::Zen4), Vec::<&str>::new());
 }
 
