@@ -1,7 +1,9 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
+mod bindings;
 mod family;
 
+pub(crate) use bindings::{BINDINGS, rows_of_bindings, stale, waiting};
 pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
 
 use super::style::{FAINT, STRONG, paint};
@@ -52,6 +54,16 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "{}", energy(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
+    if let Some(table) = bindings::table(count) {
+        let _ = writeln!(out, "{}", fit(table, width));
+    }
+    if count.bindings_dropped > 0 {
+        let dropped = plural(count.bindings_dropped, "binding");
+        let _ = writeln!(out, "  and {dropped} that there was no room for");
+    }
+    for line in waiting(count).chain(stale(count)) {
+        let _ = writeln!(out, "  {line}");
+    }
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
@@ -237,6 +249,10 @@ pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
     }
     let readings = count.named_readings().into_iter();
     rows.extend(readings.map(|(name, value)| (format!("count {name}"), value)));
+    let bindings = count.named_bindings().into_iter();
+    rows.extend(bindings.map(|(name, raw)| {
+        (format!("count {name}"), CountValue { raw, scaled: Some(raw), ..CountValue::default() })
+    }));
     rows
 }
 
@@ -255,6 +271,15 @@ pub(crate) fn point(count: &CountResult) -> Point {
     for [task, tsc, event, own, children] in rows_of_readings(count) {
         let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);
         point.push("readings", data.text("own", &own).text("children", &children));
+    }
+    for row in rows_of_bindings(count) {
+        let fields = ["set", "cpu", "since", "waited", "until", "by", "generation", "counts"];
+        let rest =
+            fields.iter().zip(&row).fold(Data::new(), |data, (key, text)| data.text(key, text));
+        point.push("bindings", rest);
+    }
+    for line in waiting(count).chain(stale(count)) {
+        point.push("told", Data::new().text("what", &line));
     }
     for set in &count.sets {
         let Some(lost) = lost(set) else { continue };
