@@ -135,13 +135,17 @@ impl Ledger {
         !request.places.is_empty() && (*allocation == Allocation::Counts || later)
     }
 
-    /// A set asks for the counters. One that has them, or waits, has asked before.
+    /// A set asks for the counters. One that has them has asked before, as has one that waits, unless it can do more than wait.
     fn ask(&mut self, number: usize) {
-        let held = matches!(self.holders[number].allocation, Allocation::Counts);
-        if held || self.queue.contains(&number) {
+        let force = self.holders[number].request.force;
+        let queued = self.queue.iter().position(|waits| *waits == number);
+        if self.holders[number].allocation == Allocation::Counts || queued.is_some() && !force {
             return;
         }
-        let force = if self.holders[number].request.force { Force::Evict } else { Force::Ask };
+        if let Some(place) = queued {
+            self.queue.remove(place);
+        }
+        let force = if force { Force::Evict } else { Force::Ask };
         match self.acquire(number, force) {
             Ok(()) => self.notice(number),
             Err((cpu, error)) if self.holders[number].request.schedule.wait => {
