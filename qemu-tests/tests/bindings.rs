@@ -180,20 +180,21 @@ fn i6_who_is_refused_waits_in_vain_or_never_asks_has_no_counts_and_says_why() {
 /// A set of all processors is bound on all at the same tick, or on none; tasks' sets get theirs back.
 #[test]
 fn i6_c10_m13_a_set_of_all_processors_is_bound_on_all_at_one_tick_or_on_none() {
-    let tasks = task("a", "nop; nop; nop", "turns = 180000\ncpu = 0")
-        + &task("b", "nop; nop", "turns = 240000\ncpu = 1");
-    let totals = [180_000 * 5 + 1, 240_000 * 4 + 1];
-    let count = |sets: &[String]| format!("[[count]]\ntick-ns = 100000\n{tasks}{}", sets.concat());
+    // The exchange of two sets takes an emulated processor some 150 us of the guest's clock.
+    let tasks = task("a", "nop; nop; nop", "turns = 600000\ncpu = 0")
+        + &task("b", "nop; nop", "turns = 750000\ncpu = 1");
+    let totals = [600_000 * 5 + 1, 750_000 * 4 + 1];
+    let count = |sets: &[String]| format!("[[count]]\ntick-ns = 400000\n{tasks}{}", sets.concat());
     let job = [
         count(&[
             set("task a", "bind = { task = \"a\" }\nwait = true"),
             set("task b", "bind = { task = \"b\" }"),
-            set("all", "bind = \"all-cpus\"\nat-us = 230\nuntil-us = 480\nforce = true"),
+            set("all", "bind = \"all-cpus\"\nat-us = 1000\nuntil-us = 1800\nforce = true"),
         ]),
         // One of the tasks is in the way: it gets neither processor, until that one gives its own back.
         count(&[
-            set("task b", "bind = { task = \"b\" }\nuntil-us = 400"),
-            set("all", "bind = \"all-cpus\"\nat-us = 100\nwait = true"),
+            set("task b", "bind = { task = \"b\" }\nuntil-us = 1500"),
+            set("all", "bind = \"all-cpus\"\nat-us = 400\nwait = true"),
         ]),
     ]
     .concat();
