@@ -1,6 +1,7 @@
 //! Tests in QEMU, one program: each module is a subject. As a program of its own each would be linked with all of xtask again.
 
 mod bench;
+mod bindings;
 mod bits;
 mod boot;
 mod bound;

@@ -6,6 +6,10 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+mod schedule;
+
+pub use schedule::{Schedule, When};
+
 /// Events to count while tasks run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Count<'a> {
@@ -57,12 +61,14 @@ impl Count<'_> {
                 force: set.force,
                 gated: false,
                 at_overflow: self.at_overflow,
+                schedule: set.schedule,
             });
             return sets.collect();
         }
         let (together, bind, gated) = (self.together, &self.bind, !self.gate.is_empty());
         let (requests, alone, at_overflow) = (&self.requests[..], self.alone, self.at_overflow);
-        Vec::from([SetOf { requests, together, bind, alone, force: false, gated, at_overflow }])
+        let (force, schedule) = (false, Schedule::default());
+        Vec::from([SetOf { requests, together, bind, alone, force, gated, at_overflow, schedule }])
     }
 }
 
@@ -83,10 +89,12 @@ pub struct SetOf<'a> {
     pub gated: bool,
     /// As [`Count::at_overflow`].
     pub at_overflow: AtOverflow,
+    /// When it is counted.
+    pub schedule: Schedule,
 }
 
 /// A set of events that is counted for somebody.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CountSet<'a> {
     /// Name in the report.
     #[serde(borrow)]
@@ -102,6 +110,8 @@ pub struct CountSet<'a> {
     pub alone: bool,
     /// Whether sets that are in the way, bound before it, are evicted.
     pub force: bool,
+    /// When it wants the counters.
+    pub schedule: Schedule,
 }
 
 /// Sets of an item.

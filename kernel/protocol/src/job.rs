@@ -233,7 +233,9 @@ pub enum Difference {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-    use crate::count::{AtOverflow, Bind, CountRequest, CountSet, GateAct, GatePoint};
+    use crate::count::{
+        AtOverflow, Bind, CountRequest, CountSet, GateAct, GatePoint, Schedule, When,
+    };
     use crate::criteria::tests::any_criteria;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
@@ -359,13 +361,23 @@ pub(crate) mod tests {
         ]
     }
 
+    fn any_schedule() -> impl Strategy<Value = Schedule> {
+        let when = || {
+            prop::option::of(prop_oneof![
+                any::<u64>().prop_map(When::Microseconds),
+                any::<u32>().prop_map(When::Marker),
+            ])
+        };
+        (when(), when(), any::<bool>()).prop_map(|(at, until, wait)| Schedule { at, until, wait })
+    }
+
     prop_compose! {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
             gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>()), 0..5),
             together: bool, passes: u64, interval_ns: u64, limit_us: u64, bind in any_bind(),
-            energy in prop::collection::vec(".{0,20}", 0..3),
+            energy in prop::collection::vec(".{0,20}", 0..3), schedule in any_schedule(),
         ) -> Item<'static> {
             let request = |event| CountRequest {
                 event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
@@ -373,7 +385,7 @@ pub(crate) mod tests {
             let requests: Vec<_> = events.into_iter().map(request).collect();
             let set = CountSet {
                 name: Cow::Owned(name.clone()), requests: requests.clone(), together, bind: bind.clone(), force: !together,
-                alone: together,
+                alone: together, schedule,
             };
             let gate = gate.into_iter().map(|(task, offset, starts)| GatePoint {
                 task, offset, act: if starts { GateAct::Start } else { GateAct::Stop },

@@ -12,6 +12,7 @@ mod count;
 mod error;
 mod gate;
 mod memory;
+mod schedule;
 mod snippet;
 
 pub(crate) use count::check_count;
@@ -24,6 +25,7 @@ pub use memory::{
     MAX_FILE_BYTES, MAX_ITEM_MEMORIES, MAX_MEMORIES, MAX_MEMORY_BYTES, MAX_MEMORY_NAME,
     MAX_PATTERN_BYTES,
 };
+pub use schedule::MAX_BINDINGS;
 
 /// Longest name of a job or an item, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;

@@ -4,6 +4,8 @@
 //! ran. Hardware counters are given from one set to another at a switch only if the two tasks are counted by different
 //! sets; else they run on, and a switch costs one read of each.
 
+mod assigned;
+
 use super::charged::Charged;
 use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
 use super::{Count, CountingError, Counts, Platform, Run, Session, Set, SetError};
@@ -194,8 +196,10 @@ impl Contexts {
         // A set of its own comes before the parent's.
         let own = self.bindings.iter().any(|binding| binding.valid && binding.counts(Some(task)));
         for binding in &mut self.bindings {
-            let inherits =
-                !own && !binding.alone && parent.is_some_and(|parent| binding.counts(Some(parent)));
+            let inherits = binding.valid
+                && !own
+                && !binding.alone
+                && parent.is_some_and(|parent| binding.counts(Some(parent)));
             let index = usize::from(task);
             if binding.claim.scope() != Scope::System {
                 binding.counted[index] |= inherits;
@@ -414,8 +418,14 @@ impl Contexts {
     fn find_holders(&mut self) {
         for (place, holder) in self.holders.iter_mut().enumerate() {
             let task = Some(place as u16).filter(|&task| task < self.tasks);
+            // A set of its own comes before the parent's.
+            let own = |binding: &Binding| {
+                binding.valid && task.is_some_and(|task| binding.claim.scope() == Scope::Task(task))
+            };
             let counts = |binding: &Binding| binding.valid && binding.counts(task);
-            *holder = self.bindings.iter().position(counts).unwrap_or(NOBODY);
+            let mut all = self.bindings.iter();
+            let found = all.position(own).or_else(|| self.bindings.iter().position(counts));
+            *holder = found.unwrap_or(NOBODY);
         }
     }
 

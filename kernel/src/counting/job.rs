@@ -4,6 +4,7 @@
 //! switch, interrupts off; [`whole`] makes one record of all. What is counted for the system is all that runs, so that
 //! the tasks and the kernel add up to the machine.
 
+mod bindings;
 mod figures;
 mod plan;
 mod readings;
@@ -11,16 +12,18 @@ mod series;
 pub mod sets;
 mod whole;
 
+use bindings::Bindings;
+pub use bindings::{BindingOfSet, Outcome};
 pub use plan::{Planned, plan};
 use readings::Readings;
 use series::Series;
-pub use sets::{Sets, Share};
+pub use sets::{Sets, Share, Shares};
 pub use whole::{PartOfSet, whole};
 
 use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
 use super::gate::Gate;
-use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
+use super::owner::{Claim, Owner};
 use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
 use super::{Count, CountingError, Counts, Platform};
@@ -31,14 +34,16 @@ pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
 use protocol::record::{
-    CountGate, CountInterval, CountReading, CountSnapshot, CountValue, CountedEvent,
+    BindMoment, CountGate, CountInterval, CountReading, CountSnapshot, CountValue, CountedEvent,
+    StaleReading,
 };
 
-/// A set that has counters here.
+/// A set that has counters here, or may get them.
 #[derive(Clone, Debug)]
 struct Held {
     number: usize,
-    claims: Vec<Claim>,
+    /// Its bindings, by their numbers: one for whom it is counted each.
+    bindings: Vec<usize>,
     /// The number of each request among the job's events of the set.
     events: Vec<usize>,
 }
@@ -48,7 +53,7 @@ struct Held {
 pub struct CountRun {
     contexts: Contexts,
     held: Vec<Held>,
-    tasks: u16,
+    bindings: Bindings,
     /// TSC at the beginning.
     begin: u64,
     ticks: u64,
@@ -58,8 +63,8 @@ pub struct CountRun {
     first: Option<Snapshot>,
     /// From there to the end.
     snapshot: Option<CountSnapshot>,
-    /// For the counts of a snapshot: of the first claim.
-    now: Option<(Claim, Counts)>,
+    /// For the counts of a snapshot: of the first binding.
+    now: Option<(usize, Counts)>,
     /// Counting starts and stops at addresses.
     gate: Option<Gate>,
     readings: Readings,
@@ -86,6 +91,14 @@ pub struct Part {
     pub readings: Vec<CountReading>,
     /// Readings that there was no room for.
     pub readings_dropped: u64,
+    /// Readings of counts that were no longer the task's.
+    pub stale: Vec<StaleReading>,
+    /// When sets had the counters, if that was not all the time.
+    pub bindings: Vec<BindingOfSet>,
+    /// Bindings that there was no room for.
+    pub bindings_dropped: u64,
+    /// How it stood with each set at the end.
+    pub outcomes: Vec<Outcome>,
 }
 
 impl CountRun {
@@ -95,7 +108,7 @@ impl CountRun {
     /// The PMU refuses a request.
     pub fn begin(
         item: &count::Count,
-        shares: Vec<Share>,
+        shares: Shares,
         driver: &Driver,
         platform: &mut dyn Platform,
     ) -> Result<Self, ContextError> {
@@ -108,24 +121,38 @@ impl CountRun {
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
         let (mut held, mut series, mut now) = (Vec::new(), None, None);
-        for Share { number, set, scopes, events, alone } in shares {
-            let mut claims = Vec::new();
+        for Share { number, set, scopes, events, alone } in shares.sets {
+            let mut bindings = Vec::new();
             for scope in scopes {
-                let ask = Ask { scope, right: Right::Any, force: Force::Ask };
-                let claim = contexts.bind(set.clone(), run, driver.clone(), ask, platform)?;
-                // A binding counts at once; the kernel keeps what little that is.
-                contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
-                contexts.leave_children_out(&claim, alone)?;
-                now.get_or_insert_with(|| (claim, Counts::new(&set)));
-                series = series.or_else(|| Series::new(item, &set, claim, number));
-                claims.push(claim);
+                let (set, of) = (set.clone(), (scope, alone));
+                let binding = contexts.prepare(set, run, driver.clone(), of, platform)?;
+                bindings.push(binding);
             }
-            held.push(Held { number, claims, events });
+            if let Some(&first) = bindings.first() {
+                now.get_or_insert_with(|| (first, Counts::new(&set)));
+            }
+            held.push(Held { number, bindings, events });
+        }
+        let ledger = (shares.cpu, shares.ledger);
+        let mut bindings = Bindings::new(item, ledger, &held, &mut contexts);
+        bindings.settle(BindMoment::default(), &held, &mut contexts, platform)?;
+        // A binding counts at once; the kernel keeps what little that is.
+        if let Some(claim) = contexts.system() {
+            contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
+        }
+        for Held { number, bindings, .. } in &held {
+            let first = bindings.first().copied();
+            if let Some((first, claim)) =
+                first.and_then(|first| Some((first, contexts.claim(first)?)))
+                && let Some(session) = contexts.session_of(first)
+            {
+                series = series.or_else(|| Series::new(item, session.set(), claim, *number));
+            }
         }
         Ok(Self {
             contexts,
             held,
-            tasks,
+            bindings,
             begin: 0,
             ticks: 0,
             series,
@@ -134,7 +161,7 @@ impl CountRun {
             snapshot: None,
             now,
             gate: Gate::of(item),
-            readings: Readings::new(),
+            readings: Readings::new(tasks),
         })
     }
 
@@ -162,9 +189,9 @@ impl CountRun {
     }
 
     /// Claims on the system: at most one, as it excludes all others.
+    #[inline]
     fn system(&self) -> Option<Claim> {
-        let mut claims = self.held.iter().flat_map(|held| &held.claims);
-        claims.find(|claim| claim.scope() == Scope::System).copied()
+        self.contexts.system()
     }
 
     /// Counts from here on, for the kernel until the first switch; or from the gate's first address on.
@@ -198,11 +225,11 @@ impl CountRun {
         Ok(())
     }
 
-    /// The machine's figures of one moment, counts of the first claim among them.
+    /// The machine's figures of one moment, counts of the first binding among them.
     fn snapshot(&mut self, platform: &mut dyn Platform) -> Result<Option<Snapshot>, ContextError> {
         let switches = self.contexts.switches();
-        let Some((claim, now)) = &mut self.now else { return Ok(None) };
-        let session = self.contexts.session(claim)?;
+        let Some((binding, now)) = &mut self.now else { return Ok(None) };
+        let Some(session) = self.contexts.session_of(*binding) else { return Ok(None) };
         let clocks = self.clocks;
         let mut taken = Snapshot::EMPTY;
         let done = take(&mut Beside { session, platform, switches, clocks }, now, &mut taken);
@@ -287,6 +314,36 @@ impl CountRun {
         self.readings.read(what, &self.held, self.begin, &mut self.contexts, platform)
     }
 
+    /// Whether a task that reaches `marker` changes who has the counters.
+    #[must_use]
+    pub fn heeds(&self, marker: u32) -> bool {
+        self.bindings.heeds(marker)
+    }
+
+    /// `task` has reached `marker`.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn marked(
+        &mut self,
+        task: Option<u16>,
+        marker: u32,
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
+        self.happens((Some(marker), task), platform)
+    }
+
+    /// Sets may get or lose the counters now.
+    fn happens(
+        &mut self,
+        (marker, task): (Option<u32>, Option<u16>),
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
+        let tsc = platform.tsc().wrapping_sub(self.begin);
+        let moment = BindMoment { tsc, tick: self.ticks, marker, task };
+        self.bindings.happens(moment, &self.held, &mut self.contexts, platform)
+    }
+
     /// The timer has ticked while `task` ran.
     ///
     /// # Errors
@@ -301,6 +358,9 @@ impl CountRun {
             && series.is_due(self.ticks)
         {
             series.row(self.begin, &mut self.contexts, platform)?;
+        }
+        if self.bindings.is_due(self.ticks) {
+            self.happens((None, None), platform)?;
         }
         let claim = self.system();
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {
@@ -344,29 +404,29 @@ impl CountRun {
         if let Some(series) = self.series.take() {
             (part.intervals, part.dropped) = series.rows();
         }
-        let readings = core::mem::replace(&mut self.readings, Readings::new());
-        (part.readings, part.readings_dropped) = readings.rows();
-        for Held { number, claims, .. } in core::mem::take(&mut self.held) {
-            for claim in claims {
-                part.sets.push(self.part_of(number, &claim, platform)?);
-                self.contexts.unbind(&claim, platform)?;
+        self.readings.rows(&mut part);
+        self.bindings.end(&self.held, &mut self.contexts, platform)?;
+        for Held { number, bindings, .. } in core::mem::take(&mut self.held) {
+            for binding in bindings {
+                let own = self.part_of(number, binding, platform)?;
+                part.sets.extend(own.filter(|_| self.bindings.has_counted(number)));
             }
         }
+        self.contexts.give_up(platform)?;
+        (part.bindings, part.bindings_dropped, part.outcomes) = self.bindings.rows();
         Ok(part)
     }
 
     fn part_of(
         &mut self,
         number: usize,
-        claim: &Claim,
+        binding: usize,
         platform: &mut dyn Platform,
-    ) -> Result<PartOfSet, ContextError> {
-        let mut tasks = Vec::new();
-        for task in 0..self.tasks {
-            tasks.push(self.contexts.task(claim, task, platform)?.clone());
-        }
-        let kernel = self.contexts.kernel(claim, platform)?.clone();
-        let session = self.contexts.session(claim)?;
+    ) -> Result<Option<PartOfSet>, ContextError> {
+        let mut tasks = self.contexts.counts(binding, platform)?.to_vec();
+        let kernel = tasks.pop();
+        let session = self.contexts.session_of(binding);
+        let (Some(kernel), Some(session)) = (kernel, session) else { return Ok(None) };
         let mut now = Counts::new(session.set());
         session.sample(platform, &mut now)?;
         let mut events = Vec::new();
@@ -390,7 +450,7 @@ impl CountRun {
             });
         }
         let groups = session.set().groups().len() as u32;
-        Ok(PartOfSet { number, events, groups, passes: session.passes() })
+        Ok(Some(PartOfSet { number, events, groups, passes: session.passes() }))
     }
 }
 

@@ -3,8 +3,8 @@
 //! - [`VirtualCounter`]: 64 bits over a hardware counter of any width, by interrupt and by read.
 //! - [`Request`], [`Set`]: what is to be counted, put together first; [`Session`]: a set bound to the counters, which
 //!   its groups share in turns. [`Counts`]: what came of it.
-//! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`allocate`]: who of several sets
-//!   gets the counters.
+//! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`ledger`]: who of several sets
+//!   has the counters when; [`allocate`]: what they ask for.
 //! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in
 //!   one read.
 //! - [`job`]: the job kind `count`.
@@ -20,6 +20,7 @@ mod counts;
 mod error;
 pub mod gate;
 pub mod job;
+pub mod ledger;
 pub mod owner;
 mod platform;
 mod reading;

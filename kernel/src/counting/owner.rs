@@ -51,6 +51,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// A claim that nobody has acquired yet.
+    pub(crate) const fn nobodys(scope: Scope) -> Self {
+        Self { scope, number: 0, generation: 0 }
+    }
+
     /// For whom.
     #[must_use]
     pub const fn scope(&self) -> Scope {

@@ -27,6 +27,10 @@ pub trait ProcessorScheduler: Send {
     }
     /// The running task reads its counts of event number `event`, and goes on; `None`: there are none.
     fn reads(&mut self, event: u64) -> Option<Read>;
+    /// The running task reaches a marker, and goes on.
+    fn marks(&mut self, marker: u32) {
+        let _ = marker;
+    }
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// All tasks are gone on all processors, again at one instant.
@@ -123,6 +127,12 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     fn reads(&mut self, event: u64) -> Option<Read> {
         let task = self.scheduler.current()?;
         self.observer.as_mut()?.reads(task, event)
+    }
+
+    fn marks(&mut self, marker: u32) {
+        if let (Some(task), Some(observer)) = (self.scheduler.current(), &mut self.observer) {
+            observer.marks(task, marker);
+        }
     }
 
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {

@@ -64,6 +64,10 @@ pub trait Observer: Send {
         let _ = (task, event);
         None
     }
+    /// The running task reaches a marker.
+    fn marks(&mut self, task: u16, marker: u32) {
+        let _ = (task, marker);
+    }
     /// The timer came.
     fn tick(&mut self) {}
     /// The kernel has work of its own to do in the middle of a task's time: does it so that none of it is the task's.
@@ -73,12 +77,22 @@ pub trait Observer: Send {
 }
 
 /// What a task reads of itself while it runs.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Read {
-    /// Its own count.
-    pub own: u64,
-    /// The count of its descendants: of those that have exited, and of those that are there.
-    pub children: u64,
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Read {
+    /// Its counts.
+    Counts {
+        /// Its own count.
+        own: u64,
+        /// The count of its descendants: of those that have exited, and of those that are there.
+        children: u64,
+    },
+    /// The set whose count it read before does not count it any more.
+    Stale {
+        /// The generation in which that set had acquired the counters.
+        acquired: u64,
+        /// The generation in which it lost them.
+        generation: u64,
+    },
 }
 
 /// Sees nothing.
@@ -103,6 +117,10 @@ impl<O: Observer> Observer for Option<&mut O> {
 
     fn reads(&mut self, task: u16, event: u64) -> Option<Read> {
         self.as_mut()?.reads(task, event)
+    }
+
+    fn marks(&mut self, task: u16, marker: u32) {
+        self.iter_mut().for_each(|observer| observer.marks(task, marker));
     }
 
     fn tick(&mut self) {

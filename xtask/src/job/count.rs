@@ -1,6 +1,7 @@
 //! Counting over tasks in a job: `[[count]]`.
 
 mod gate;
+mod schedule;
 
 use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
@@ -14,9 +15,10 @@ use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::energy;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, GateAct};
+use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, GateAct, Schedule};
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
+use schedule::{Moments, schedule};
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
@@ -26,7 +28,8 @@ use std::fmt;
 use toml::Spanned;
 
 /// What may stand behind an event in the name of a figure: whose count it is, or its overflows.
-const BEHIND: [&str; 5] = [", kernel", ", overflows", ", cpu ", ", task ", ", children of "];
+const BEHIND: [&str; 6] =
+    [", kernel", ", overflows", ", cpu ", ", task ", ", children of ", ", binding "];
 
 /// Events that are counted while tasks run.
 #[derive(Deserialize, JsonSchema)]
@@ -59,7 +62,7 @@ pub(crate) struct RawCount {
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
-    /// Sets with events of their own, bound one after the other before the tasks start.
+    /// Sets with events of their own, bound one after the other before the tasks start, or while they run.
     #[serde(default)]
     #[schemars(with = "Vec<RawSet>")]
     set: Vec<Spanned<RawSet>>,
@@ -99,6 +102,21 @@ struct RawSet {
     /// Evict sets that are bound already. Default: false.
     #[serde(default)]
     force: bool,
+    /// Microseconds after which it is bound, at a tick. Default: before the tasks start.
+    #[schemars(with = "Option<u64>")]
+    at_us: Option<Spanned<u64>>,
+    /// In place of that: it is bound when a task executes `int 0x86` with this number in EAX, each time.
+    #[schemars(with = "Option<u64>")]
+    at_marker: Option<Spanned<u64>>,
+    /// Microseconds after which it gives the counters back, at a tick. Default: with the end of the tasks.
+    #[schemars(with = "Option<u64>")]
+    until_us: Option<Spanned<u64>>,
+    /// In place of that: it gives them back at this marker, each time.
+    #[schemars(with = "Option<u64>")]
+    until_marker: Option<Spanned<u64>>,
+    /// Get the counters when they are given back, if others have them or take them. Default: false.
+    #[serde(default)]
+    wait: bool,
 }
 
 /// An event, and what follows from its overflows.
@@ -168,6 +186,8 @@ struct SetFile {
     /// Whether children of tasks are counted; `None`: it does not say.
     inherit: Option<bool>,
     force: bool,
+    /// When it is bound and released, or what is wrong with that, and where.
+    schedule: Result<Schedule, (Place, String)>,
     place: Place,
 }
 
@@ -243,6 +263,10 @@ impl CountFile {
             bind: bind.map_err(|(place, message)| self.refused_at(&place, message))?,
             alone: set.inherit == Some(false),
             force: set.force,
+            schedule: set
+                .schedule
+                .clone()
+                .map_err(|(place, message)| self.refused_at(&place, message))?,
         })
     }
 
@@ -350,6 +374,7 @@ impl Section for CountFile {
             bind: BindFile::decide(raw.bind, text, source),
             inherit: raw.inherit,
             force: false,
+            schedule: Ok(Schedule::default()),
             place: place.clone(),
         };
         let sets = raw.set.into_iter().zip(1..);
@@ -395,7 +420,10 @@ impl SetFile {
     fn decide(raw: Spanned<RawSet>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
+        let (at, until) = ([raw.at_us, raw.at_marker], [raw.until_us, raw.until_marker]);
+        let said = schedule(&Moments { at, until, wait: raw.wait });
         Self {
+            schedule: said.map_err(|(span, message)| (self::place(text, source, &span), message)),
             name: raw.name.unwrap_or_else(|| format!("set {number}")),
             events: raw.events.into_iter().map(|event| event.0).collect(),
             together: raw.together,

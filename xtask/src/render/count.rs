@@ -1,7 +1,9 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
+mod bindings;
 mod family;
 
+pub(crate) use bindings::{BINDINGS, rows_of_bindings, stale, waiting};
 pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
 
 use super::style::{FAINT, STRONG, paint};
@@ -52,6 +54,16 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "{}", energy(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
+    if let Some(table) = bindings::table(count) {
+        let _ = writeln!(out, "{}", fit(table, width));
+    }
+    if count.bindings_dropped > 0 {
+        let dropped = plural(count.bindings_dropped, "binding");
+        let _ = writeln!(out, "  and {dropped} that there was no room for");
+    }
+    for line in waiting(count).chain(stale(count)) {
+        let _ = writeln!(out, "  {line}");
+    }
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
@@ -237,6 +249,10 @@ pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
     }
     let readings = count.named_readings().into_iter();
     rows.extend(readings.map(|(name, value)| (format!("count {name}"), value)));
+    let bindings = count.named_bindings().into_iter();
+    rows.extend(bindings.map(|(name, raw)| {
+        (format!("count {name}"), CountValue { raw, scaled: Some(raw), ..CountValue::default() })
+    }));
     rows
 }
 
@@ -255,6 +271,15 @@ pub(crate) fn point(count: &CountResult) -> Point {
     for [task, tsc, event, own, children] in rows_of_readings(count) {
         let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);
         point.push("readings", data.text("own", &own).text("children", &children));
+    }
+    for row in rows_of_bindings(count) {
+        let fields = ["set", "cpu", "since", "waited", "until", "by", "generation", "counts"];
+        let rest =
+            fields.iter().zip(&row).fold(Data::new(), |data, (key, text)| data.text(key, text));
+        point.push("bindings", rest);
+    }
+    for line in waiting(count).chain(stale(count)) {
+        point.push("told", Data::new().text("what", &line));
     }
     for set in &count.sets {
         let Some(lost) = lost(set) else { continue };
@@ -281,8 +306,9 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::render::{Context, render};
     use protocol::record::{
-        CountCpu, CountGate, CountInterval, CountResult, CountValue, CountedEvent, CountedSet,
-        Eviction, Hex, Record, TaskEnd, TaskResult, Together, Uncounted, Verdict,
+        BindMoment, CountBinding, CountCpu, CountGate, CountInterval, CountResult, CountValue,
+        CountedEvent, CountedSet, Eviction, Hex, Record, StaleReading, TaskEnd, TaskResult,
+        Together, Uncounted, Verdict,
     };
 
     fn task(name: &str, end: TaskEnd) -> TaskResult {
@@ -448,6 +474,78 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["sets"][0]["evicted"]["generation"], 1);
         assert_eq!(json["records"][0]["together"]["begin_skew"], 17);
+    }
+
+    #[test]
+    fn i6_c10_who_had_the_counters_when_is_in_every_form() {
+        let mut report = with_sets();
+        let Record::Count(count) = &mut report.records[0].record else { panic!() };
+        let marker = |tsc, marker| BindMoment { tsc, tick: 3, marker: Some(marker), task: Some(1) };
+        let end = BindMoment { tsc: 900, tick: 4, ..BindMoment::default() };
+        let first = CountBinding {
+            processor: 2,
+            until: Some(marker(700, 8)),
+            evicted_by: Some("late".into()),
+            evicted: Some(1),
+            raw: vec![11],
+            ..CountBinding::default()
+        };
+        let second = CountBinding {
+            processor: 2,
+            generation: 1,
+            waited: Some(marker(700, 8)),
+            since: end,
+            raw: vec![19],
+            ..CountBinding::default()
+        };
+        count.sets[1].bindings = vec![first, second];
+        count.sets[2].waiting = Some(end);
+        count.bindings_dropped = 1;
+        count.stale = vec![StaleReading { task: 1, set: 1, tsc: 800, acquired: 0, generation: 1 }];
+        let rendered = |format| render(&report, &Context::default(), format);
+        let table = rendered(Format::Table);
+        let (waits, stale) = (
+            "late waits for the counters to the end, since tick 4, TSC 900",
+            "b was told at TSC 800 that the count of machine that it read is stale: acquired in generation 0, ended in \
+             generation 1",
+        );
+        for part in [
+            "the start",
+            "marker 8 of b, TSC 700",
+            "tick 4, TSC 900",
+            "the end",
+            "0 to 1",
+            "cycles 19",
+            "  and 1 binding that there was no room for\n",
+            waits,
+            stale,
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        let csv = rendered(Format::Csv);
+        for row in [
+            "4,two,\"count machine: cycles, binding 1\",11,11,11,11,1,1,true,1,1,\n",
+            "4,two,\"count machine: cycles, binding 2\",19,19,19,19,1,1,true,1,1,\n",
+        ] {
+            assert!(csv.contains(row), "{row}: {csv}");
+        }
+        let tap = rendered(Format::Tap);
+        let row = "    - set: \"machine\"\n      cpu: \"2\"\n      since: \"the start\"\n";
+        assert!(tap.contains(row) && tap.contains("counts: \"cycles 11\""), "{tap}");
+        assert!(tap.contains(waits) && tap.contains(stale), "{tap}");
+        let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
+        let set = &json["records"][0]["sets"][1];
+        assert_eq!(
+            (&set["bindings"][0]["evicted_by"], &set["bindings"][1]["raw"][0]),
+            (&"late".into(), &19.into())
+        );
+        assert_eq!(json["records"][0]["stale"][0]["generation"], 1);
+        let page = rendered(Format::Html);
+        for part in
+            ["Who had the counters when", "marker 8 of b, TSC 700", "cycles 19", stale, waits]
+        {
+            assert!(page.contains(part), "{part}");
+        }
     }
 
     #[test]

@@ -57,6 +57,8 @@ impl ItemRecord for CountResult {
         all.extend(self.energy.iter().map(|one| figure(&*one.event, one.joules)));
         let readings = self.named_readings().into_iter();
         all.extend(readings.map(|(name, value)| figure(name, scaled(&value))));
+        let bindings = self.named_bindings().into_iter();
+        all.extend(bindings.map(|(name, value)| figure(name, number(value))));
         all
     }
 
@@ -64,6 +66,10 @@ impl ItemRecord for CountResult {
         let mut all = self.uncounted.clone();
         for set in &self.sets {
             all.extend(set.uncounted.iter().cloned());
+            // One that has counted has its counts.
+            if !set.events.is_empty() {
+                continue;
+            }
             let lost = match (&set.evicted, &set.refused) {
                 (Some(eviction), _) => Some(format!("evicted by {}", eviction.by)),
                 (None, refused) => refused.as_ref().map(|why| format!("refused: {why}")),

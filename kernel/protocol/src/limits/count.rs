@@ -1,7 +1,7 @@
 //! Bounds of counting over tasks.
 
-use super::gate;
 use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
+use super::{gate, schedule};
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
 
@@ -27,6 +27,7 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     }
     range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
     workload::check(&count.workload)?;
+    schedule::check(count)?;
     gate::check(count)
 }
 

@@ -121,6 +121,23 @@ pub enum LimitError {
         "interval-ns is given, but rows of the series are those of one set that counts one processor"
     )]
     SeriesOfSeveral,
+    /// Times without a clock.
+    #[error("at-us or until-us is given, but tick-ns is 0: sets are bound and released at ticks")]
+    TimeWithoutTick,
+    /// A set that would be released as it is bound.
+    #[error("a set is bound and released at the same moment")]
+    BoundForNoTime,
+    /// Rows of a set that may have no counters.
+    #[error(
+        "interval-ns is given beside sets with at, until or wait: a series has no rows of a set that has no counters"
+    )]
+    SeriesOfScheduled,
+    /// A marker is reached on one processor.
+    #[error(
+        "set `{0}` needs the counters of several processors, and a marker is reached on one: give the sets of this item \
+         one processor each, or at-us and until-us in place of markers"
+    )]
+    MarkerOfSeveral(String),
     /// Two ways to say what is counted.
     #[error("events are given beside sets; give each set its own events")]
     EventsAndSets,

@@ -164,6 +164,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
         bind,
         alone: false,
         force,
+        ..CountSet::default()
     };
     let item = |sets: &[CountSet<'static>]| Count {
         name: "c".into(),

@@ -1,6 +1,9 @@
 //! What was counted while tasks ran.
 
-use super::{Miss, TaskResult, Together, Uncounted, VectorCount, Verdict};
+use super::{
+    BindMoment, CountBinding, Miss, StaleReading, TaskResult, Together, Uncounted, VectorCount,
+    Verdict,
+};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -73,6 +76,12 @@ pub struct CountResult {
     /// Readings that there was no room for here. The tasks were answered.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub readings_dropped: u64,
+    /// Readings of counts that were no longer the task's, which it was told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<StaleReading>,
+    /// Bindings of sets that there was no room for. They are in the sets' counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bindings_dropped: u64,
     /// TSC ticks between two timer ticks at the end, if those that were asked for left the tasks no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengthened: Option<u64>,
@@ -155,7 +164,7 @@ pub struct CountedSet {
     pub name: String,
     /// For whom it counted.
     pub bind: String,
-    /// What was counted. None if it was refused or evicted: there are no counts that somebody else's events are in.
+    /// What was counted while it had the counters. None if it never had them while tasks ran.
     pub events: Vec<CountedEvent>,
     /// Events that could not be counted, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -167,9 +176,15 @@ pub struct CountedSet {
     /// Why it was not bound: somebody else held the counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// It was bound, and lost the counters.
+    /// It was bound, and lost the counters, and has not got them back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted: Option<Eviction>,
+    /// Since when it waits for the counters, if it still does at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<BindMoment>,
+    /// When it had the counters, of an item whose sets are bound and released while tasks run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<CountBinding>,
 }
 
 /// How a set lost the counters.

@@ -1,5 +1,6 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
+mod bindings;
 mod bring_up;
 mod check;
 mod cores;
@@ -19,6 +20,7 @@ mod sampling;
 mod tasks;
 mod times;
 
+pub use bindings::{BindMoment, CountBinding, StaleReading};
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
 pub use cores::{

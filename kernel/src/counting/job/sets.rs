@@ -2,12 +2,13 @@
 
 use super::{Planned, plan};
 use crate::counting::Set;
-use crate::counting::allocate::{Allocation, SetRequest, allocate};
+use crate::counting::allocate::SetRequest;
+use crate::counting::ledger::Ledger;
 use crate::counting::owner::Scope;
 use crate::events::Known;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::count::{Bind, Count};
+use protocol::count::{Bind, Count, When};
 use protocol::workload::Workload;
 
 /// What one processor counts of one set.
@@ -25,12 +26,25 @@ pub struct Share {
     pub alone: bool,
 }
 
+/// What one processor counts, and who has its counters when.
+#[derive(Clone, Debug, Default)]
+pub struct Shares {
+    /// Its number.
+    pub cpu: u16,
+    /// The sets that have its counters, or may get them.
+    pub sets: Vec<Share>,
+    /// How it stands when the tasks start.
+    pub ledger: Ledger,
+}
+
 /// All sets of an item.
 #[derive(Clone, Debug)]
 pub struct Sets {
     pub(super) planned: Vec<Planned>,
-    pub(super) allocations: Vec<Allocation>,
-    requests: Vec<SetRequest>,
+    /// Why a set cannot be counted, whoever has the counters.
+    pub(super) barred: Vec<Option<String>>,
+    /// How it stands when the tasks start.
+    pub(super) ledger: Ledger,
 }
 
 impl Sets {
@@ -51,28 +65,32 @@ impl Sets {
 
     fn of(item: &Count, planned: Vec<Planned>, in_use: &[u16]) -> Self {
         let sets = item.all_sets();
-        let request = |(set, planned): (&protocol::count::SetOf, &Planned)| {
-            let places = match planned.set {
+        let (mut requests, mut barred) = (Vec::new(), Vec::new());
+        for (set, planned) in sets.iter().zip(&planned) {
+            let mut places = match planned.set {
                 Some(_) => places(set.bind, &item.workload, in_use),
                 None => Vec::new(),
             };
-            SetRequest { places, force: set.force, alone: set.alone }
-        };
-        let requests: Vec<SetRequest> = sets.iter().zip(&planned).map(request).collect();
+            let why = out_of_time(item, &places);
+            if why.is_some() {
+                places.clear();
+            }
+            barred.push(why);
+            let (force, alone, schedule) = (set.force, set.alone, set.schedule);
+            requests.push(SetRequest { places, force, alone, schedule });
+        }
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
-        Self { allocations: allocate(&requests, tasks), planned, requests }
+        let mut ledger = Ledger::new(requests, tasks);
+        ledger.begin();
+        Self { planned, barred, ledger }
     }
 
     /// Numbers of the processors that count something.
     #[must_use]
     pub fn cpus(&self) -> Vec<u16> {
-        let each = self
-            .requests
-            .iter()
-            .zip(&self.allocations)
-            .filter(|(_, allocation)| **allocation == Allocation::Counts);
-        let mut cpus: Vec<u16> =
-            each.flat_map(|(request, _)| request.places.iter().map(|(cpu, _)| *cpu)).collect();
+        let each = (0..self.planned.len()).filter(|&number| self.ledger.may_count(number));
+        let places = each.flat_map(|number| &self.ledger.request(number).places);
+        let mut cpus: Vec<u16> = places.map(|(cpu, _)| *cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
@@ -80,23 +98,37 @@ impl Sets {
 
     /// What processor `cpu` counts.
     #[must_use]
-    pub fn shares(&self, cpu: u16) -> Vec<Share> {
-        let each = self.planned.iter().zip(&self.allocations).zip(&self.requests).enumerate();
-        let share = |(number, ((planned, allocation), request)): (
-            usize,
-            ((&Planned, &Allocation), &SetRequest),
-        )| {
+    pub fn shares(&self, cpu: u16) -> Shares {
+        let share = |(number, planned): (usize, &Planned)| {
+            let request = self.ledger.request(number);
             let here = request.places.iter().filter(|(place, _)| *place == cpu);
             let scopes: Vec<Scope> = here.map(|(_, scope)| *scope).collect();
             let set = planned
                 .set
                 .clone()
-                .filter(|_| *allocation == Allocation::Counts && !scopes.is_empty())?;
+                .filter(|_| self.ledger.may_count(number) && !scopes.is_empty())?;
             let events = planned.events.clone();
             Some(Share { number, set, scopes, events, alone: request.alone })
         };
-        each.filter_map(share).collect()
+        let sets = self.planned.iter().enumerate().filter_map(share).collect();
+        Shares { cpu, sets, ledger: self.ledger.clone() }
     }
+}
+
+/// Why a set with these places cannot be beside sets that come and go, if there are any: nothing tells its processors that a
+/// moment has come.
+fn out_of_time(item: &Count, places: &[(u16, Scope)]) -> Option<String> {
+    let moments = || item.sets.iter().flat_map(|set| set.schedule.moments());
+    moments().next()?;
+    let busy = item.workload.cpus();
+    if let Some((idle, _)) = places.iter().find(|(cpu, _)| !busy.contains(cpu)) {
+        return Some(alloc::format!(
+            "processor {idle} has no tasks, whose ticks and markers would tell it when sets come and go"
+        ));
+    }
+    let spread = places.iter().any(|(cpu, _)| *cpu != places[0].0);
+    (spread && moments().any(|when| matches!(when, When::Marker(_))))
+        .then(|| "it needs several processors, and a marker is reached on one".to_string())
 }
 
 /// Processors that `bind` needs, and for whom there.

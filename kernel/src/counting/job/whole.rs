@@ -1,14 +1,15 @@
 //! One record out of what each processor counted.
 
-use super::Part;
 use super::sets::{Sets, words};
-use crate::counting::allocate::Allocation;
+use super::{Outcome, Part};
+use crate::counting::allocate::Evicted;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{Bind, Count};
 use protocol::record::{
-    CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction,
+    CountBinding, CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet,
+    Eviction,
 };
 
 /// What a processor counted of one set.
@@ -34,6 +35,8 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
         readings_dropped: parts.iter().map(|(_, part)| part.readings_dropped).sum(),
         readings: parts.iter().flat_map(|(_, part)| part.readings.iter().copied()).collect(),
         dropped: parts.iter().map(|(_, part)| part.dropped).sum(),
+        stale: parts.iter().flat_map(|(_, part)| part.stale.iter().copied()).collect(),
+        bindings_dropped: parts.iter().map(|(_, part)| part.bindings_dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),
         // The processor on which its task runs has it.
         gate: parts.iter().filter_map(|(_, part)| part.gate.clone()).max_by_key(|gate| gate.starts),
@@ -41,20 +44,37 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     };
     let mut counted: Vec<CountedSet> = Vec::new();
     let of_item = item.all_sets();
-    let all = of_item.iter().zip(sets.planned).zip(&sets.allocations).enumerate();
-    for (number, ((set, planned), allocation)) in all {
+    let all = of_item.iter().zip(sets.planned).zip(sets.barred).enumerate();
+    let name = |number: usize| {
+        item.sets.get(number).map_or(item.name.to_string(), |set| set.name.to_string())
+    };
+    for (number, ((set, planned), barred)) in all {
+        let (outcome, allocation) = (outcome(&parts, number), sets.ledger.allocation(number));
+        let allocation = outcome.map_or(allocation, |outcome| &outcome.allocation);
+        let evicted = match outcome {
+            Some(outcome) => outcome.evicted,
+            None => sets.ledger.evicted(number),
+        };
+        let wants = !sets.ledger.request(number).places.is_empty();
         let mut one = CountedSet {
-            name: item.sets.get(number).map_or(item.name.to_string(), |set| set.name.to_string()),
+            name: name(number),
             bind: words(set.bind, &item.workload),
             uncounted: planned.uncounted,
-            refused: allocation.refusal(),
+            refused: barred.or_else(|| allocation.refusal().filter(|_| wants)),
+            waiting: outcome.and_then(|outcome| outcome.waiting),
             ..CountedSet::default()
         };
-        if let Allocation::Evicted { by, cpu, acquired, evicted } = *allocation {
-            let by = item.sets.get(by).map_or(item.name.to_string(), |set| set.name.to_string());
-            one.evicted =
-                Some(Eviction { by, processor: cpu.into(), acquired, generation: evicted });
-        }
+        one.evicted = evicted.map(|Evicted { by, cpu, acquired, evicted }| Eviction {
+            by: name(by),
+            processor: cpu.into(),
+            acquired,
+            generation: evicted,
+        });
+        let rows = parts.iter().flat_map(|(_, part)| &part.bindings);
+        let own = rows.filter(|row| row.number == number);
+        let named =
+            own.map(|row| CountBinding { evicted_by: row.by.map(name), ..row.binding.clone() });
+        one.bindings = named.collect();
         for (place, (_, part)) in parts.iter().enumerate() {
             let own = part.sets.iter().filter(|part| part.number == number);
             own.for_each(|part| add(&mut one, part, place, parts.len()));
@@ -84,6 +104,15 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     };
     result.intervals = parts.into_iter().flat_map(rows).collect();
     result
+}
+
+/// How it stood with a set in the end, by the processor that got furthest.
+fn outcome(parts: &[(u16, Part)], number: usize) -> Option<&Outcome> {
+    let all = parts
+        .iter()
+        .flat_map(|(_, part)| part.outcomes.iter().map(move |outcome| (part.ticks, outcome)));
+    let own = all.filter(|(_, outcome)| outcome.number == number);
+    own.max_by_key(|(ticks, _)| *ticks).map(|(_, outcome)| outcome)
 }
 
 /// Adds what the processor at `place` of `places` counted.

@@ -1,11 +1,13 @@
 //! The library against the register-level model of every processor.
 
 mod addresses;
+mod bindings;
 mod charged;
 mod fake_machine;
 mod gated;
 mod interrupts;
 mod jobs;
+mod ledger;
 mod owners;
 mod parts;
 mod readings;

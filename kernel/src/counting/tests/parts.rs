@@ -61,6 +61,7 @@ fn c7_sets_keep_their_names_and_what_of_them_is_not_counted() {
         bind: Bind::Processor(1),
         alone: false,
         force: false,
+        ..CountSet::default()
     };
     let sets = vec![
         set("good", vec![event("r00c0")]),
@@ -82,7 +83,9 @@ fn c7_sets_keep_their_names_and_what_of_them_is_not_counted() {
     assert_eq!(left(result), expected(&[], &["no_such", "fixed9"]));
     // Where there is no PMU, nothing is counted, and each event says why.
     let none = Sets::uncounted(&job, "there is no PMU");
-    assert!(none.cpus().is_empty() && none.shares(0).is_empty() && none.shares(1).is_empty());
+    assert!(
+        none.cpus().is_empty() && none.shares(0).sets.is_empty() && none.shares(1).sets.is_empty()
+    );
     let result = whole(&job, none, vec![]);
     let reasons = result.sets.iter().flat_map(|set| &set.uncounted);
     assert!(reasons.clone().all(|one| one.reason == "there is no PMU"));

@@ -1,15 +1,22 @@
 //! Who of several sets gets the counters, on one processor and on several, and what their counts come to together.
 
 use super::*;
-use crate::counting::allocate::{Allocation, SetRequest, allocate};
+use crate::counting::allocate::{Allocation, Evicted, SetRequest};
 use crate::counting::job::{CountRun, Part, PartOfSet, Sets, whole};
+use crate::counting::ledger::Ledger;
 use crate::counting::owner::{OwnerError, Scope};
 use protocol::count::{self, Bind, CountRequest, CountSet};
 use protocol::record::{CountValue, CountedEvent};
 use protocol::workload::{Task, Workload};
 
 fn request(places: &[(u16, Scope)], force: bool) -> SetRequest {
-    SetRequest { places: places.to_vec(), force, alone: false }
+    SetRequest { places: places.to_vec(), force, ..SetRequest::default() }
+}
+
+fn allocate(requests: &[SetRequest], tasks: u16) -> Vec<Allocation> {
+    let mut ledger = Ledger::new(requests.to_vec(), tasks);
+    ledger.begin();
+    (0..requests.len()).map(|number| ledger.allocation(number).clone()).collect()
 }
 
 #[test]
@@ -50,7 +57,8 @@ fn i6_c10_force_evicts_everywhere_and_the_generation_is_that_of_the_processor() 
         ],
         2,
     );
-    let evicted = |by, cpu, acquired, evicted| Allocation::Evicted { by, cpu, acquired, evicted };
+    let evicted =
+        |by, cpu, acquired, evicted| Allocation::Evicted(Evicted { by, cpu, acquired, evicted });
     assert_eq!(allocations[0], evicted(1, 1, 0, 1));
     assert_eq!(allocations[1], evicted(3, 1, 1, 2));
     assert_eq!(allocations[2], evicted(4, 0, 0, 1));
@@ -68,7 +76,7 @@ proptest! {
         let scope = |task: Option<u16>| task.map_or(Scope::System, Scope::Task);
         let requests: Vec<SetRequest> = asked.iter().map(|(places, force)| {
             let places = places.iter().map(|(&cpu, &task)| (cpu, scope(task))).collect();
-            SetRequest { places, force: *force, alone: false }
+            SetRequest { places, force: *force, ..SetRequest::default() }
         }).collect();
         let allocations = allocate(&requests, 4);
         prop_assert_eq!(allocations.len(), requests.len());
@@ -88,7 +96,7 @@ proptest! {
             prop_assert!(!request.force || !matches!(allocation, Allocation::Refused { .. }), "{:?}", allocation);
         }
         for (number, allocation) in allocations.iter().enumerate() {
-            if let Allocation::Evicted { by, acquired, evicted, .. } = allocation {
+            if let Allocation::Evicted(Evicted { by, acquired, evicted, .. }) = allocation {
                 prop_assert!(*by > number && requests[*by].force && acquired < evicted);
             }
         }
@@ -108,6 +116,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         bind: bind.clone(),
         alone: false,
         force: *force,
+        ..CountSet::default()
     };
     count::Count {
         name: "job".into(),
@@ -147,7 +156,7 @@ fn c3_each_bind_takes_its_processors_and_says_for_whom() {
         ("any", Bind::System, false),
     ]);
     let sets = Sets::new(&job, &known, &[0, 1, 2]);
-    let shares = sets.shares(2);
+    let shares = sets.shares(2).sets;
     assert_eq!(
         (shares.len(), shares[0].number, &shares[0].scopes[..]),
         (1, 1, &[Scope::System][..])

@@ -13,7 +13,7 @@ use arch::smp;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use kernel::counting::address::AddressGate;
-use kernel::counting::job::{CountRun, Part, Share};
+use kernel::counting::job::{CountRun, Part, Shares};
 use kernel::tasks::{Emitted, Observer, Read};
 use protocol::count::Count;
 
@@ -82,7 +82,7 @@ impl Running {
 /// Tells [`Running`] what the scheduler of its processor does.
 pub struct Watch<'a> {
     item: &'a Count<'a>,
-    shares: Vec<Share>,
+    shares: Shares,
     has: Capabilities,
     /// Where each task begins.
     begins: Vec<u64>,
@@ -95,7 +95,7 @@ pub struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// For a processor with this PMU, which counts these shares.
-    pub fn new(item: &'a Count<'a>, shares: Vec<Share>, has: Capabilities) -> Self {
+    pub fn new(item: &'a Count<'a>, shares: Shares, has: Capabilities) -> Self {
         let done = Err("it was not counted".to_string());
         let running = AtomicPtr::new(ptr::null_mut());
         Self { item, shares, has, begins: Vec::new(), breakpoints: None, running, done }
@@ -219,6 +219,18 @@ impl Observer for Watch<'_> {
             Err(error) => running.note(Err::<(), _>(error)),
         });
         read
+    }
+
+    /// What a marker does with the counters is the kernel's.
+    fn marks(&mut self, task: u16, marker: u32) {
+        self.tell(|running| {
+            if running.run.heeds(marker) {
+                running.switch(None);
+                let done = running.run.marked(Some(task), marker, &mut running.processor);
+                running.note(done);
+                running.switch(Some(task));
+            }
+        });
     }
 
     fn aside(&mut self, work: &mut dyn FnMut()) {

@@ -10,8 +10,9 @@ use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
 use kernel::tasks::{Cause, Decision, ProcessorScheduler, Read, Timer};
 
-/// RFLAGS.CF (SDM vol. 1, 3.4.3.1).
+/// RFLAGS.CF and RFLAGS.ZF (SDM vol. 1, 3.4.3.1).
 const CARRY: u64 = 1;
+const ZERO: u64 = 1 << 6;
 
 /// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
 #[derive(Clone, Copy)]
@@ -159,7 +160,7 @@ impl Switcher<'_> {
                 }
                 Cause::Fault
             }
-            task::Cause::Read => return self.reads(task, frame),
+            task::Cause::Read | task::Cause::Mark => return self.asks(cause, task, frame),
         };
         let next = match why {
             Cause::Tick if self.sampled.is_none() => match self.scheduler.ticked(now) {
@@ -173,16 +174,24 @@ impl Switcher<'_> {
     }
 
     /// The task reads its count of the event whose number is in RAX, and goes on: its own is in RAX then, that of its descendants
-    /// in RDX. Without a count CF is set, and both are as they were.
+    /// in RDX. Without a count CF is set, and both are as they were; but if the count that it read before is no longer its own,
+    /// ZF is set as well, and they have the generations of that. Or it comes to the marker in EAX, and goes on as it was.
     #[cold]
     #[inline(never)]
-    fn reads(&mut self, task: usize, frame: &mut TrapFrame) -> usize {
-        match self.scheduler.reads(frame.rax) {
-            Some(Read { own, children }) => {
-                (frame.rax, frame.rdx) = (own, children);
-                frame.rflags &= !CARRY;
+    fn asks(&mut self, cause: task::Cause, task: usize, frame: &mut TrapFrame) -> usize {
+        match cause {
+            task::Cause::Mark => self.scheduler.marks(frame.rax as u32),
+            _ => {
+                let (values, flags) = match self.scheduler.reads(frame.rax) {
+                    Some(Read::Counts { own, children }) => ([own, children], 0),
+                    Some(Read::Stale { acquired, generation }) => {
+                        ([acquired, generation], CARRY | ZERO)
+                    }
+                    None => ([frame.rax, frame.rdx], CARRY),
+                };
+                [frame.rax, frame.rdx] = values;
+                frame.rflags = frame.rflags & !(CARRY | ZERO) | flags;
             }
-            None => frame.rflags |= CARRY,
         }
         if self.sampled.is_some() {
             // SAFETY: as for `let_out`; the task that ran goes on.

@@ -5,8 +5,8 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    READINGS, all_uncounted, cpus, energy, inherited_from_afar, lost, rows_of_readings,
-    share as counted_share, value,
+    BINDINGS, READINGS, all_uncounted, cpus, energy, inherited_from_afar, lost, rows_of_bindings,
+    rows_of_readings, share as counted_share, stale, value, waiting,
 };
 use crate::render::tasks::{label, together, too_short};
 use html_report::model::{Cell, Part, Tone};
@@ -32,11 +32,13 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     parts.extend(count.energy.iter().map(|one| Part::Text(energy(one) + ".")));
     for set in &count.sets {
         parts.push(Part::Heading(format!("Set {}, bound to {}", set.name, set.bind)));
-        parts.extend(lost(set).map(|why| note(Tone::Warn, "no counts", why)));
+        let what = if set.events.is_empty() { "no counts" } else { "lost" };
+        parts.extend(lost(set).map(|why| note(Tone::Warn, what, why)));
         if !set.events.is_empty() {
             parts.extend(events(count, &set.events, set.groups));
         }
     }
+    parts.extend(bindings(count));
     parts.extend(series(document, count));
     if count.dropped > 0 {
         parts.push(note(Tone::Warn, "series", format!("{} rows found no room", count.dropped)));
@@ -106,6 +108,24 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Vec<Part
             };
         parts.push(table("Counts by processor", &head, 1, events.iter().map(row).collect()));
     }
+    parts
+}
+
+/// When sets had the counters, and who waited for them or read what was not theirs any more.
+fn bindings(count: &CountResult) -> Vec<Part> {
+    let rows = rows_of_bindings(count);
+    let rows = rows.iter().map(|row| row.iter().map(|text| Cell::text(&**text)).collect());
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let mut parts = Vec::new();
+    if !rows.is_empty() {
+        parts.push(table("Who had the counters when", &BINDINGS, 7, rows));
+    }
+    if count.bindings_dropped > 0 {
+        let text = format!("{} bindings found no room", count.bindings_dropped);
+        parts.push(note(Tone::Warn, "bindings", text));
+    }
+    parts.extend(waiting(count).map(|text| note(Tone::Warn, "waits", text)));
+    parts.extend(stale(count).map(|text| note(Tone::Warn, "stale", text)));
     parts
 }
 

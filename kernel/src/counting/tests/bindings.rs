@@ -1,0 +1,215 @@
+//! Sets of a job that are bound, evicted and released while its tasks run.
+
+use super::jobs::{event, item, task};
+use super::*;
+use crate::counting::job::{CountRun, Sets, whole};
+use crate::counting::ledger::Ledger;
+use crate::counting::owner::Scope;
+use crate::tasks::Read;
+use protocol::count::{self, Bind, CountSet, Schedule, When};
+use protocol::record::{CountResult, CountedSet};
+
+fn set(name: String, task: Option<u16>, schedule: Schedule, force: bool) -> CountSet<'static> {
+    CountSet {
+        name: name.into(),
+        requests: vec![event("r00c0:u")],
+        bind: task.map_or(Bind::System, |task| Bind::Tasks(vec![task])),
+        schedule,
+        force,
+        ..CountSet::default()
+    }
+}
+
+fn job(sets: Vec<CountSet<'static>>) -> count::Count<'static> {
+    let mut job = count::Count { sets, ..item(vec![], 0) };
+    job.workload.tasks = vec![task("a", None), task("b", None), task("c", None)];
+    job
+}
+
+/// A processor that tells of what it does as the firmware does.
+struct Processor {
+    run: CountRun,
+    bench: FakeMachine,
+    running: Option<u16>,
+}
+
+impl Processor {
+    fn new(job: &count::Count, sets: &Sets, driver: &Driver, mut bench: FakeMachine) -> Self {
+        let mut run = CountRun::begin(job, sets.shares(0), driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        (0..3).for_each(|task| run.created(task, None));
+        Self { run, bench, running: None }
+    }
+
+    fn switch(&mut self, to: Option<u16>) {
+        let from = std::mem::replace(&mut self.running, to);
+        match (from, to) {
+            (Some(from), Some(to)) if self.run.switched_planned(from, to, &mut self.bench) => {}
+            _ => self.run.switched(from, to, &mut self.bench).unwrap(),
+        }
+    }
+
+    fn marker(&mut self, marker: u32) {
+        let task = self.running;
+        self.switch(None);
+        self.bench.run(Ring::Kernel, 9);
+        self.run.marked(task, marker, &mut self.bench).unwrap();
+        self.switch(task);
+    }
+
+    fn tick(&mut self) {
+        let task = self.running;
+        self.switch(None);
+        self.run.tick(task, &mut self.bench).unwrap();
+        self.switch(task);
+    }
+
+    fn end(mut self, job: &count::Count, sets: Sets) -> CountResult {
+        self.switch(None);
+        let part = self.run.finish(&mut self.bench).unwrap();
+        whole(job, sets, vec![(0, part)])
+    }
+}
+
+/// Instructions of each task while a set had the counters, as the test adds them up.
+fn add(ledger: &Ledger, job: &count::Count, truth: &mut [[u64; 3]], task: u16, instructions: u64) {
+    for (number, truth) in truth.iter_mut().enumerate().take(job.sets.len()) {
+        let counts = |claim: crate::counting::owner::Claim| match claim.scope() {
+            Scope::System => true,
+            Scope::Task(own) => own == task,
+        };
+        if ledger.claims(number, 0).any(counts) {
+            truth[usize::from(task)] += instructions;
+        }
+    }
+}
+
+fn found(set: &CountedSet) -> ([u64; 3], u64, u64) {
+    let Some(event) = set.events.first() else { return ([0; 3], 0, 0) };
+    let tasks = [0, 1, 2].map(|task| event.tasks[task].raw);
+    (tasks, event.sum.raw, set.bindings.iter().map(|binding| binding.raw[0]).sum())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Each set has what its tasks executed while it had the counters, to the instruction, and its times add up to that.
+    #[test]
+    fn i6_c10_counts_are_of_who_had_the_counters_whenever_that_changed(
+        asked in prop::collection::vec(
+            (prop::option::of(0u16..3), prop::option::of(0u32..4), prop::option::of(0u32..4), any::<bool>(), any::<bool>()),
+            1..6,
+        ),
+        steps in prop::collection::vec((0u16..3, 1u64..300, 0u32..8), 1..60),
+        model in 0usize..16,
+    ) {
+        let sets = asked.iter().zip(1..).map(|(&(task, at, until, force, wait), number)| {
+            let [at, until] = [at, until.filter(|_| at != until)].map(|one| one.map(When::Marker));
+            set(format!("s{number}"), task, Schedule { at, until, wait }, force)
+        });
+        let job = job(sets.collect());
+        let count = machines().count();
+        let (model, bench, driver, known) = machines().nth(model % count).unwrap();
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut ledger = sets.shares(0).ledger;
+        let mut truth = vec![[0; 3]; job.sets.len()];
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        for (task, instructions, marker) in steps {
+            processor.switch(Some(task));
+            processor.bench.run(Ring::User, instructions);
+            add(&ledger, &job, &mut truth, task, instructions);
+            // Half of the steps have no marker that is anybody's.
+            processor.marker(marker);
+            ledger.happens(|when| when == When::Marker(marker), Some(0));
+        }
+        let result = processor.end(&job, sets);
+        let scheduled = job.sets.iter().any(|set| set.schedule.is_given());
+        for (set, truth) in result.sets.iter().zip(&truth) {
+            let (tasks, sum, times) = found(set);
+            prop_assert_eq!(tasks, *truth, "{:?}: {:?}", model, set);
+            prop_assert_eq!(sum, truth.iter().sum::<u64>(), "{:?}", model);
+            prop_assert_eq!(times, if scheduled { sum } else { 0 }, "{:?}", model);
+        }
+    }
+}
+
+#[test]
+fn i6_c10_a_reader_of_a_count_that_is_no_longer_its_own_is_told_once() {
+    let (at, until) = (Some(When::Marker(1)), Some(When::Marker(2)));
+    let sets = vec![
+        set("own".into(), Some(1), Schedule::default(), false),
+        set("machine".into(), None, Schedule { at, until, wait: false }, true),
+    ];
+    let job = job(sets);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        processor.switch(Some(1));
+        let mut step = |marker: Option<u32>| {
+            processor.bench.run(Ring::User, 10);
+            if let Some(marker) = marker {
+                processor.marker(marker);
+            }
+            processor.run.reads(1, 0, &mut processor.bench).unwrap()
+        };
+        let counts = |own| Some(Read::Counts { own, children: 0 });
+        assert_eq!((step(None), step(None)), (counts(10), counts(20)), "{model:?}");
+        // The evicted set's 30 are no answer, nor are the machine's.
+        let stale = |acquired, generation| Some(Read::Stale { acquired, generation });
+        assert_eq!((step(Some(1)), step(None)), (stale(0, 1), counts(10)), "{model:?}");
+        assert_eq!((step(Some(2)), step(None)), (stale(1, 1), None), "{model:?}: nobody counts it");
+        let result = processor.end(&job, sets);
+        assert_eq!((result.readings.len(), result.stale.len()), (3, 2), "{model:?}");
+        assert_eq!((result.stale[0].task, result.stale[0].set, result.stale[1].set), (1, 0, 1));
+        let own = &result.sets[0];
+        assert_eq!(found(own), ([0, 30, 0], 30, 30), "{model:?}");
+        assert_eq!(
+            own.evicted.as_ref().map(|lost| (&*lost.by, lost.generation)),
+            Some(("machine", 1))
+        );
+        assert_eq!(own.bindings[0].evicted_by.as_deref(), Some("machine"), "{model:?}");
+    }
+}
+
+#[test]
+fn i6_times_are_ticks_and_each_is_noticed_once() {
+    // Ticks are 1 ms here: the second one, and the fourth.
+    let (at, until) = (Some(When::Microseconds(1_500)), Some(When::Microseconds(4_000)));
+    let job = job(vec![set("s".into(), None, Schedule { at, until, wait: false }, false)]);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        processor.switch(Some(0));
+        for _ in 0..6 {
+            processor.bench.run(Ring::User, 100);
+            processor.tick();
+        }
+        let result = processor.end(&job, sets);
+        let [binding] = &result.sets[0].bindings[..] else { panic!("{model:?}: {result:?}") };
+        assert_eq!((binding.since.tick, binding.until.unwrap().tick), (2, 4), "{model:?}");
+        assert_eq!((found(&result.sets[0]), binding.since.marker), (([200, 0, 0], 200, 200), None));
+    }
+}
+
+/// A child of a task that is counted has a set of its own for a while, and its parent's before and after.
+#[test]
+fn i6_i8_a_set_of_its_own_comes_before_the_parents_while_it_has_the_counters() {
+    let (at, until) = (Some(When::Marker(1)), Some(When::Marker(2)));
+    let job = job(vec![
+        set("parent".into(), Some(0), Schedule::default(), false),
+        set("child".into(), Some(2), Schedule { at, until, wait: false }, false),
+    ]);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        processor.run.created(2, Some(0));
+        processor.switch(Some(2));
+        for (instructions, marker) in [(10, 1), (200, 2), (3_000, 3)] {
+            processor.bench.run(Ring::User, instructions);
+            processor.marker(marker);
+        }
+        let result = processor.end(&job, sets);
+        assert_eq!(found(&result.sets[0]), ([0, 0, 3_010], 3_010, 3_010), "{model:?}");
+        assert_eq!(found(&result.sets[1]), ([0, 0, 200], 200, 200), "{model:?}");
+    }
+}
