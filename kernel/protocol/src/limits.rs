@@ -231,9 +231,6 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
     if sampling.interval_ns != 0 && sampling.delivery == Delivery::Nmi {
         return Err(LimitError::TimerWithNmi);
     }
-    if sampling.interval_ns != 0 && sampling.workload.tick_ns != 0 {
-        return Err(LimitError::TimerWithTicks);
-    }
     range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
     match &sampling.workload.tasks[..] {
         [task] if !sampling.is_scheduled() => {

@@ -3,7 +3,7 @@
 use super::assembly::{self, Handlers};
 use super::handling::AroundAll;
 use super::ibs::IBS_VECTOR;
-use super::service::{drain, pause, resume, service};
+use super::service::{drain, note_tick, pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
@@ -239,6 +239,17 @@ pub unsafe fn let_out(frame: &TrapFrame) {
         let block = block();
         pause(&mut *block, &mut processor(&*block), &interrupted(frame));
     }
+}
+
+/// A sample by time is due at `frame`, where a timer has interrupted that serves others as well. Says whether such come late, so
+/// that the interval is to be doubled.
+///
+/// # Safety
+/// As for [`let_in`], behind [`let_out`].
+pub unsafe fn sample_tick(frame: &TrapFrame) -> bool {
+    // SAFETY: as above.
+    let block = unsafe { &mut *block() };
+    note_tick(block, &mut processor(block), &interrupted(frame))
 }
 
 /// The processor, for the handlers.
