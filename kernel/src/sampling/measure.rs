@@ -10,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{self, ControlBlock};
 use protocol::bits::Bits;
+use protocol::limits;
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
     Uncounted, Verdict,
@@ -28,6 +29,8 @@ pub fn measure(
 ) -> Result<SampleResult, Unmeasured> {
     let clocks = machine.clocks();
     let cpus = item.workload.cpus();
+    // Kinds of core are processors only now.
+    limits::check_capacity(item).map_err(|error| Unmeasured::Refused(error.to_string()))?;
     machine.gather(&cpus, !item.events.is_empty()).map_err(Unmeasured::Refused)?;
     let (events, uncounted) = plan(machine, item)?;
     // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.

@@ -187,15 +187,19 @@ fn m8_m13_a_timer_samples_beside_the_schedulers_ticks_on_each_processor() {
 /// With PEBS each processor has a buffer of its own, with IBS a unit.
 #[test]
 fn s1_m13_precise_samples_are_each_processors_own() {
-    for model in [Model::Skylake, Model::IceLake, Model::PantherLake, Model::Zen2, Model::Zen4] {
+    for model in [Model::Skylake, Model::IceLake, Model::CougarCove, Model::Zen2, Model::Zen4] {
         let amd = matches!(model, Model::Zen2 | Model::Zen4);
-        let (text, period) = if amd { ("ex_ret_ops", 272) } else { (RETIRED, 272) };
+        let (text, period) = if amd { ("r00c1", 272) } else { (RETIRED, 272) };
         let item = Sampling { precise: true, ..spread(&[event(text, period)]) };
         let (result, _) = run_on(&mut Hosts::new(model, 4), &item);
         let [one, three] = &result.processors[..] else { panic!("{result:?}") };
         for (part, counted) in [(one, 21_000), (three, 3_000)] {
             let one = &part.events[0];
-            assert_eq!(one.overflows * period + one.rest, counted, "{model:?}: {one:?}");
+            let seen = one.overflows * period + one.rest;
+            // This machine asks a unit of IBS at a switch only, every seven instructions; what came since its sample is in no period.
+            let unseen = if amd { 6 * one.overflows } else { 0 };
+            assert!((counted - unseen..=counted).contains(&seen), "{model:?}: {one:?}");
+            assert!(one.overflows >= counted / period - 1, "{model:?}: {one:?}");
             assert_eq!((one.samples, one.dropped, one.lost), (one.overflows, 0, 0), "{model:?}");
         }
         assert!(result.addresses.iter().all(|row| row.cpu == if row.task == 1 { 3 } else { 1 }));
@@ -262,7 +266,7 @@ mod sums {
             let all = &whole.events[0];
             prop_assert_eq!(seen(all), parts.iter().map(seen).sum::<u64>());
             prop_assert_eq!(all.samples, parts.iter().map(|one| one.samples).sum::<u64>());
-            prop_assert_eq!(all.dropped + all.lost, parts.iter().map(|one| one.dropped + one.lost).sum());
+            prop_assert_eq!(all.dropped + all.lost, parts.iter().map(|one| one.dropped + one.lost).sum::<u64>());
             prop_assert_eq!(all.witness.is_some(), parts.iter().all(|one| one.witness.is_some()));
             prop_assert_eq!(all.last_period, parts.iter().filter_map(|one| one.last_period).max());
             prop_assert_eq!(whole.processors.len(), parts.len());
