@@ -81,7 +81,7 @@ fn of(places: &[(u16, usize)], cpu: u16) -> u64 {
 fn i5_m11_m13_tasks_of_every_processor_are_sampled_with_an_account_for_each() {
     let common = "events = [{ event = \"r00c0:u\", period = 97 }, { event = \"r00c4:u\", period = 71 }]\ntick-ns = 300000";
     let toml =
-        ["keep = \"histogram\"", "keep = \"samples\"\ncapacity = 150\nfreeze = \"software\""]
+        ["keep = \"histogram\"", "keep = \"samples\"\ncapacity = 160\nfreeze = \"software\""]
             .map(|keep| item(&format!("{common}\n{keep}")))
             .concat();
     for model in MODELS {
@@ -129,14 +129,14 @@ fn i5_m11_m13_tasks_of_every_processor_are_sampled_with_an_account_for_each() {
             assert_eq!((of(&found, part.cpu), part.elsewhere), (samples, 0), "{model:?}");
             assert!(samples > 90, "{model:?}: {part:?}");
         }
-        // A log holds 150 samples, each of one interrupt or of two events at once; processor 1 has more, and drops them.
+        // A log holds 160 samples, each of one interrupt or of two events at once; processor 1 has more, and drops them.
         let found = places(&ran, log);
         for part in &log.processors {
             assert_eq!(of(&found, part.cpu), part.logged, "{model:?}");
             assert_eq!(part.logged + part.dropped, part.interrupts, "{model:?}: {part:?}");
         }
         let [zero, one, two] = &log.processors[..] else { panic!() };
-        assert_eq!((one.logged, one.dropped > 0), (150, true), "{model:?}: {one:?}");
+        assert_eq!((one.logged, one.dropped > 0), (160, true), "{model:?}: {one:?}");
         assert_eq!([zero.dropped, two.dropped], [0, 0], "{model:?}");
         assert_eq!(log.dropped, one.dropped, "{model:?}");
     }
@@ -244,6 +244,31 @@ fn m8_m13_processors_that_run_at_the_same_time_are_sampled_by_their_timers() {
         let times: Vec<u64> =
             told.iter().flat_map(|one| one.iter()).map(|(_, tsc, ..)| tsc).collect();
         assert!(times.is_sorted(), "processor {cpu}");
+    }
+}
+
+/// A full log stops the counters of its processor, and of no other: those that come after it lose nothing.
+#[test]
+fn m11_m13_a_full_log_stops_its_own_processor_alone() {
+    let toml = item(
+        "events = [\"r00c0:u\"]\nperiod = 97\ntick-ns = 0\nkeep = \"samples\"\ncapacity = 130\non-full = \"stop\"",
+    );
+    for model in MODELS {
+        let ran = run(Given::Emulated(model), 3, &toml);
+        ran.ends_with(0);
+        let [result] = sampled(&ran)[..] else { panic!("{model:?}: {:?}", ran.errors()) };
+        let stopped: Vec<bool> = result.processors.iter().map(|one| one.stopped).collect();
+        assert_eq!((stopped, result.stopped), (vec![false, true, false], true), "{model:?}");
+        for part in &result.processors {
+            let one = &part.events[0];
+            assert_eq!((one.samples, one.dropped), (one.overflows, 0), "{model:?}: {part:?}");
+            assert_eq!(Some(seen(one)), one.witness, "{model:?}: {part:?}");
+            match part.stopped {
+                // It stops at the sample that fills it.
+                true => assert_eq!((one.overflows, part.logged), (130, 130), "{model:?}"),
+                false => assert_eq!(seen(one), instructions(part.cpu), "{model:?}: {part:?}"),
+            }
+        }
     }
 }
 

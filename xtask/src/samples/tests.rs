@@ -1,3 +1,5 @@
+mod processors;
+
 use super::pprof::proto;
 use super::*;
 use crate::cli::Format;
