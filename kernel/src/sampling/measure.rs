@@ -234,7 +234,7 @@ fn timer(item: &Sampling, every: Every, block: &ControlBlock, tsc_hz: u64) -> Ti
     TimerResult { asked_ns: item.interval_ns, set_ns: every.ns, doubled, measured_ns }
 }
 
-/// The histogram, most often first.
+/// The histogram.
 fn histogram(
     machine: &mut impl Sampler,
     cpu: u16,
@@ -242,7 +242,7 @@ fn histogram(
     block: &ControlBlock,
 ) -> Vec<AddressCount> {
     let Some(histogram) = block.histogram() else { return Vec::new() };
-    let mut rows: Vec<AddressCount> = histogram
+    histogram
         .used()
         .map(|bucket| AddressCount {
             address: Hex(bucket.address),
@@ -255,9 +255,7 @@ fn histogram(
                 .number(),
             cpu,
         })
-        .collect();
-    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0));
-    rows
+        .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -4,8 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use protocol::record::{
-    DataCount, EdgeCount, OutcomeCount, SampleResult, SampledCount, SampledProcessor, SourceCount,
-    StackCount, TimerResult,
+    SampleResult, SampledCount, SampledProcessor, SourceCount, StackCount, TimerResult,
 };
 
 /// What the processor with this number sampled, without what all have in common.
@@ -24,7 +23,7 @@ fn processor(cpu: u16, part: &SampleResult) -> SampledProcessor {
 }
 
 /// The results of some processors, by their numbers, as one. Each task belongs to one processor, so no row of one is another's.
-/// That of the boot processor alone stays as it is. `None`: there is none.
+/// That of the boot processor alone names none. `None`: there is none.
 #[must_use]
 pub fn together(parts: Vec<(u16, SampleResult)>) -> Option<SampleResult> {
     let cpus: Vec<u16> = parts.iter().map(|(cpu, _)| *cpu).collect();
@@ -33,6 +32,7 @@ pub fn together(parts: Vec<(u16, SampleResult)>) -> Option<SampleResult> {
     let mut parts = parts.into_iter();
     let (_, mut all) = parts.next()?;
     if cpus[..] == [0] {
+        sort(&mut all);
         return Some(all);
     }
     for (event, count) in all.events.iter_mut().enumerate() {
@@ -116,16 +116,25 @@ fn add(all: &mut SampleResult, part: SampleResult) {
     }
 }
 
-/// Puts what came most often first again. Rows that came equally often stay in the order of their processors.
+/// Puts what came most often first.
 fn sort(all: &mut SampleResult) {
-    all.addresses.sort_by_key(|row| (Reverse(row.count), row.event, row.address.0));
-    all.data.sort_by_key(|row: &DataCount| Reverse(row.count));
-    all.sources.sort_by_key(|row: &SourceCount| Reverse(row.count));
-    all.outcomes.sort_by_key(|row: &OutcomeCount| Reverse(row.count));
+    let first = |count: u64| Reverse(count);
+    all.addresses.sort_by_key(|row| (first(row.count), row.event, row.address.0));
+    all.data.sort_by_key(|row| (first(row.count), row.event, row.address.0, row.task));
+    all.sources.sort_by(|one, other| {
+        let key = |row: &SourceCount| (first(row.count), row.event, row.task, row.least);
+        key(one).cmp(&key(other)).then_with(|| one.source.cmp(&other.source))
+    });
+    all.outcomes.sort_by_key(|row| (first(row.count), row.address.0, row.task));
     if let Some(branches) = &mut all.branches {
-        branches.edges.sort_by_key(|row: &EdgeCount| Reverse(row.count));
+        branches.edges.sort_by_key(|row| (first(row.count), row.from.0, row.to.0, row.task));
     }
     if let Some(stacks) = &mut all.stacks {
-        stacks.stacks.sort_by_key(|row: &StackCount| Reverse(row.count));
+        stacks.stacks.sort_by(|one, other| {
+            let key = |row: &StackCount| (first(row.count), row.event);
+            let frames = |row: &StackCount| row.frames.iter().map(|frame| frame.0).collect();
+            let (ours, theirs): (Vec<u64>, Vec<u64>) = (frames(one), frames(other));
+            key(one).cmp(&key(other)).then_with(|| ours.cmp(&theirs))
+        });
     }
 }
