@@ -306,16 +306,15 @@ fn i5_m13_every_form_of_a_profile_has_processor_and_task() {
     let common = ["run", &job, "--pmu", "skylake", "--cpus", "3"];
     let called = xtask(folder.path(), &[&common[..], &files].concat());
     assert_eq!(called.code, 0, "{called:?}");
-    for part in ["processor", "by processor", "by task"] {
-        assert!(called.out.contains(part), "{part}: {}", called.out);
-    }
     let folded = std::fs::read_to_string(folded).unwrap();
     for part in ["s;r00c0:u;processor 0;b;", "s;r00c0:u;processor 1;a;", "s;r00c0:u;processor 2;c;"]
     {
         assert!(folded.contains(part), "{part}: {folded}");
     }
     let html = std::fs::read_to_string(html).unwrap();
-    assert!(html.contains("What became of the overflows, by processor"));
+    for part in ["What became of the overflows, by processor", "r00c0:u by task", "processor 2"] {
+        assert!(html.contains(part), "{part}");
+    }
     // The magic number of gzip.
     assert_eq!(std::fs::read(pprof).unwrap()[..2], [0x1f, 0x8b]);
 }
