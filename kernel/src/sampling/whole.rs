@@ -1,6 +1,7 @@
 //! What several processors sampled, as one result.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use protocol::record::{
@@ -54,9 +55,14 @@ fn sum<'a>(parts: impl Iterator<Item = (u16, &'a SampledCount)> + Clone) -> Samp
         parts.clone().map(|(_, one)| of(one)).sum()
     };
     let first = parts.clone().next().map(|(_, one)| one.clone());
-    let remarks = parts.clone().flat_map(|(cpu, one)| {
-        one.remarks.iter().map(move |remark| format!("on processor {cpu}: {remark}"))
-    });
+    let is_common = |remark: &String| parts.clone().all(|(_, one)| one.remarks.contains(remark));
+    // What holds for all, as an erratum does, is said once.
+    let common = first.iter().flat_map(|one| &one.remarks).filter(|remark| is_common(remark));
+    let mut remarks: Vec<_> = common.cloned().collect();
+    for (cpu, one) in parts.clone() {
+        let own = one.remarks.iter().filter(|remark| !is_common(remark));
+        remarks.extend(own.map(|remark| format!("on processor {cpu}: {remark}")));
+    }
     SampledCount {
         overflows: total(|one| one.overflows),
         samples: total(|one| one.samples),
@@ -65,7 +71,7 @@ fn sum<'a>(parts: impl Iterator<Item = (u16, &'a SampledCount)> + Clone) -> Samp
         last_period: parts.clone().filter_map(|(_, one)| one.last_period).max(),
         rest: total(|one| one.rest),
         witness: known(|one| one.witness),
-        remarks: remarks.collect(),
+        remarks,
         lost: total(|one| one.lost),
         filtered: total(|one| one.filtered),
         ended: known(|one| one.ended),

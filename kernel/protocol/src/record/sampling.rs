@@ -25,7 +25,7 @@ pub struct SampleResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
     /// The events, in the job's order; the timer, if there is one, is the last. Where several processors were sampled, their
-    /// numbers are sums over those, `last_period` is the longest, and `remarks` name the processor.
+    /// numbers are sums over those, `last_period` is the longest, and `remarks` that are not of all name the processor.
     pub events: Vec<SampledCount>,
     /// What each processor sampled, by its number; absent: the boot processor alone was sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

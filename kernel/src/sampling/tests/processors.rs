@@ -235,6 +235,20 @@ fn i5_the_boot_processor_alone_is_not_named() {
     assert_eq!(together(vec![]), None);
 }
 
+/// What is doubtful on all is said once; on one, with its number.
+#[test]
+fn i5_remarks_name_their_processor() {
+    let (result, _) = run(&mut Host::new(Model::Skylake), &item(&[event(RETIRED, 100)], 1));
+    let with = |remarks: &[&str]| {
+        let remarks = remarks.iter().map(ToString::to_string).collect();
+        let one = SampledCount { remarks, ..result.events[0].clone() };
+        SampleResult { events: vec![one], ..result.clone() }
+    };
+    let whole = together(vec![(0, with(&["both", "mine"])), (2, with(&["both", "yours"]))]);
+    let expected = ["both", "on processor 0: mine", "on processor 2: yours"];
+    assert_eq!(whole.unwrap().events[0].remarks, expected);
+}
+
 mod sums {
     use super::*;
     use proptest::prelude::*;
