@@ -59,6 +59,7 @@ mod precise;
 mod program;
 mod random_programs;
 mod recorded;
+mod sampled_processors;
 mod sampled_tasks;
 mod sampling;
 mod screen;

@@ -220,21 +220,12 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         length("the text of a counter's event", text.len(), MAX_EVENT_BYTES)?;
     }
     let besides = sampling.vectors || !sampling.counters.is_empty();
-    let most = match (samples, besides, sampling.registers) {
-        (false, _, _) => MAX_ADDRESSES,
-        (true, true, _) => MAX_SAMPLES_WITH_VECTORS,
-        (true, false, 0) => MAX_SAMPLES,
-        (true, false, _) => MAX_SAMPLES_WITH_REGISTERS,
-    };
-    range("capacity", sampling.capacity.into(), 1, most.into())?;
+    check_capacity(sampling)?;
     if !samples && (sampling.registers != 0 || besides || sampling.on_full != OnFull::Drop) {
         return Err(LimitError::NeedsSamples);
     }
     if sampling.interval_ns != 0 && sampling.delivery == Delivery::Nmi {
         return Err(LimitError::TimerWithNmi);
-    }
-    if sampling.interval_ns != 0 && sampling.workload.tick_ns != 0 {
-        return Err(LimitError::TimerWithTicks);
     }
     range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
     match &sampling.workload.tasks[..] {
@@ -245,6 +236,28 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
             workload::check_turns("turns", task.turns, task.bits, task.loop_counter)
         }
         _ => workload::check(&sampling.workload),
+    }
+}
+
+/// Whether the logs or histograms of all processors fit into memory, and into a record.
+///
+/// # Errors
+/// How much of it there may be.
+pub fn check_capacity(sampling: &Sampling) -> Result<(), LimitError> {
+    let besides = sampling.vectors || !sampling.counters.is_empty();
+    let most = match (sampling.keep, besides, sampling.registers) {
+        (Keep::Histogram, ..) => MAX_ADDRESSES,
+        (Keep::Samples, true, _) => MAX_SAMPLES_WITH_VECTORS,
+        (Keep::Samples, false, 0) => MAX_SAMPLES,
+        (Keep::Samples, false, _) => MAX_SAMPLES_WITH_REGISTERS,
+    };
+    let capacity = sampling.capacity.into();
+    match sampling.workload.cpus().len() as u64 {
+        0 | 1 => range("capacity", capacity, 1, most.into()),
+        cpus => {
+            let all = capacity.saturating_mul(cpus);
+            range("capacity, of all processors together,", all, cpus, most.into())
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The real machine as one that is sampled.
 
 use super::control::PLACE;
+use super::per_cpu::AllProcessors;
 use super::target::Target;
 use super::tasks::Processors;
 use alloc::borrow::Cow;
@@ -9,10 +10,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic;
 use arch::cpu::extended;
-use arch::pmu::Gate;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
+use arch::pmu::{Driver, Gate, Registers};
+use arch::smp;
 use arch::time::tsc;
 use core::ops::Range;
+use kernel::processors::{Member, agreement};
 use kernel::sampling::{Pmu, Sampler, Scheduled};
 use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Phase, emit};
@@ -22,6 +25,15 @@ use protocol::record::{CodePlace, Hex, ProgramKey};
 use protocol::sampling::Sampling;
 use protocol::workload::Task;
 use x86_64::instructions::{interrupts, nop};
+
+/// What a processor does for another one while that waits for it, or hands back to it.
+struct Moved<T>(T);
+
+// SAFETY: `smp::run_on` waits for the work, so that one processor at a time has what is moved, and memory is one for all.
+unsafe impl<T> Send for Moved<T> {}
+
+/// `gather` has made sure of it.
+const IN_USE: &str = "a processor in use, called from the boot processor";
 
 /// The longest instruction.
 const INSTRUCTION_BYTES: u64 = 15;
@@ -54,6 +66,53 @@ impl Sampler for Target<'_> {
         };
         let driver = self.counting.own.driver.as_mut().ok_or("there is no PMU")?;
         Ok(Pmu { registers: &mut self.counting.own.registers, driver, known })
+    }
+
+    fn gather(&mut self, cpus: &[u16], counts: bool) -> Result<(), String> {
+        self.take_into_use(cpus)?;
+        if let Some(&cpu) = cpus.iter().find(|&&cpu| smp::processor(cpu.into()).is_none()) {
+            let missing = smp::CallError::NoProcessor(cpu.into(), smp::count());
+            return Err(alloc::format!("a task is to run on processor {cpu}: {missing}"));
+        }
+        let all = self.others.processors.as_ref().map_or(&[][..], AllProcessors::members);
+        let named = |member: &&Member| {
+            member.number == 0 || cpus.iter().any(|&cpu| u32::from(cpu) == member.number)
+        };
+        let members: Vec<Member> = all.iter().filter(named).filter(|_| counts).cloned().collect();
+        // Events are chosen for the boot processor.
+        agreement::check(&members).map_err(|difference| difference.to_string())?;
+        members.iter().try_for_each(|member| match &member.pmu {
+            // Of the boot processor the plan says so.
+            Err(why) if member.number != 0 => {
+                Err(alloc::format!("processor {} cannot be sampled: {why}", member.number))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    fn on(
+        &mut self,
+        cpu: u16,
+        work: &mut dyn FnMut(&mut dyn Registers, &mut Driver),
+    ) -> Result<(), String> {
+        let none = || "there is no PMU".to_string();
+        if cpu == 0 {
+            let driver = self.counting.own.driver.as_mut().ok_or_else(none)?;
+            work(&mut self.counting.own.registers, driver);
+            return Ok(());
+        }
+        let all = self.others.processors.as_ref().ok_or_else(none)?;
+        let place = all.members.iter().position(|member| member.number == u32::from(cpu));
+        let own = &all.per_cpu[place.ok_or_else(none)?];
+        let work = Moved(work);
+        let call = move || {
+            let (mut own, work) = (own.lock(), { work }.0);
+            let counters = &mut own.counters;
+            let driver = counters.driver.as_mut()?;
+            work(&mut counters.registers, driver);
+            Some(())
+        };
+        smp::run_on(cpu.into(), call).expect(IN_USE).ok_or_else(none)
     }
 
     fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, Range<u64>) {
@@ -108,18 +167,13 @@ impl Sampler for Target<'_> {
         Ok(data.stop.wrapping_sub(data.start))
     }
 
-    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String> {
-        let cpus = item.workload.cpus();
-        if let Some(cpu) = cpus.iter().find(|&&cpu| cpu != 0) {
-            return Err(alloc::format!(
-                "a task is to run on processor {cpu}; tasks are sampled on processor 0 only"
-            ));
-        }
+    fn run_tasks(&mut self, item: &Sampling, interval: Option<u64>) -> Result<Scheduled, String> {
         let (frames, slots) = (&mut self.asked.controls.frames, &mut self.slots);
         let heart = self.heart;
         let of_tasks = (slots, &mut self.programs);
-        let processor = Processors::new(self.machine, &self.space, frames, of_tasks, None);
-        let mut processor = processor.sampled(self.counting.timer);
+        let others = self.others.processors.as_ref();
+        let processors = Processors::new(self.machine, &self.space, frames, of_tasks, others);
+        let mut processor = processors.sampled(interval);
         let start = tsc::now();
         let (workload, limit_us) = (&item.workload, item.limit_us);
         let ran =
@@ -140,22 +194,31 @@ impl Sampler for Target<'_> {
         Ok(Scheduled { summary, places, ticks })
     }
 
-    fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>) {
+    fn deliver(
+        &mut self,
+        cpu: u16,
+        block: ControlBlock,
+        delivery: Delivery,
+        timer: Option<Interval>,
+    ) {
+        let block = Moved(block);
         // SAFETY: ring 0, interrupt table loaded, APIC on; the block is that of the driver's counters, and the session
-        // that it names memory of lives until `withdraw`.
-        unsafe { pmi::install(block, delivery) };
+        // that it names memory of lives until `withdraw`. Sampled processors have PMUs of one kind.
+        let install = move || unsafe { pmi::install({ block }.0, delivery) };
+        smp::run_on(cpu.into(), install).expect(IN_USE);
         self.counting.timer = timer;
     }
 
-    fn withdraw(&mut self) -> ControlBlock {
+    fn withdraw(&mut self, cpu: u16) -> ControlBlock {
         self.counting.timer = None;
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
-        unsafe {
+        let take = || unsafe {
             pmi::uninstall();
             // The counters stand, and the session still has the records' memory.
             pmi::drain_installed();
-            (*pmi::block()).clone()
-        }
+            Moved((*pmi::block()).clone())
+        };
+        smp::run_on(cpu.into(), take).expect(IN_USE).0
     }
 
     fn clocks(&self) -> [u64; 2] {

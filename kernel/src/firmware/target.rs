@@ -60,7 +60,7 @@ pub(super) struct Target<'a> {
     /// What is put back after every item.
     found: Found,
     /// Who else runs.
-    others: Others,
+    pub(super) others: Others,
     /// Code that snippets and tasks call.
     pub(super) programs: Programs,
     /// Memory of tasks.

@@ -11,7 +11,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::memory::{Frames, Space};
 use arch::pmu::Capabilities;
-use arch::pmu::pmi::Interval;
 use arch::smp;
 use arch::task::memory::{self, Memory};
 use arch::task::{Context, Extended};
@@ -134,11 +133,11 @@ impl<'a> Processors<'a> {
         owners.map(name).collect()
     }
 
-    /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
-    /// scheduler has none: there are no ticks, and nothing ends a task that takes too long.
+    /// The same for tasks that are sampled with the blocks that `pmi::install` has taken on their processors. `interval`: TSC ticks
+    /// from one sample to the next that the scheduler's timer takes beside its own ticks, if there are such.
     #[must_use]
-    pub fn sampled(self, timer: Option<Interval>) -> Self {
-        Self { sampled: Some(Sampled { timer }), ..self }
+    pub fn sampled(self, interval: Option<u64>) -> Self {
+        Self { sampled: Some(Sampled { interval }), ..self }
     }
 
     /// The same, which tells at ticks how far the tasks are.
@@ -271,7 +270,7 @@ impl tasks::Machine for Processors<'_> {
                 let in_turn = several.len() > 1;
                 Together { in_turn, ..Together::default() }
             }
-            (several, processors) => at_once(several, &cpus, machine, processors),
+            (several, processors) => at_once(several, &cpus, (machine, sampled), processors),
         };
         self.loaded = work.into_iter().map(|one| one.into_inner().here).collect();
         let processors: Vec<u32> = cpus.iter().map(|&cpu| u32::from(cpu)).collect();
@@ -326,7 +325,7 @@ const LEAD_TICKS: u64 = 20_000;
 fn at_once(
     work: &[Mutex<Work>],
     cpus: &[u16],
-    machine: &probe::Machine,
+    (machine, sampled): (&probe::Machine, Option<Sampled>),
     processors: Option<&AllProcessors>,
 ) -> Together {
     let numbers: Vec<usize> = smp::in_use().map(smp::Processor::index).collect();
@@ -348,7 +347,7 @@ fn at_once(
     let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
         if let Some(mut one) = of(place) {
             one.scheduler.begin();
-            one.tasks(machine, None);
+            one.tasks(machine, sampled);
         }
     });
     let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {

@@ -151,20 +151,34 @@ macro_rules! without_pmu {
             fn pmu(&mut self) -> Result<sampling::Pmu<'_>, String> {
                 Err("there is no PMU".into())
             }
+            fn gather(&mut self, _: &[u16], _: bool) -> Result<(), String> {
+                Ok(())
+            }
+            fn on(
+                &mut self,
+                _: u16,
+                _: &mut dyn FnMut(&mut dyn arch::pmu::Registers, &mut arch::pmu::Driver),
+            ) -> Result<(), String> {
+                Err("there is no PMU".into())
+            }
             fn load_task(&mut self, _: &Task, _: &Gate) -> (CodePlace, core::ops::Range<u64>) {
                 unreachable!("nothing is armed")
             }
             fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
                 unreachable!("nothing is loaded")
             }
-            fn deliver(&mut self, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
-            fn withdraw(&mut self) -> ControlBlock {
+            fn deliver(&mut self, _: u16, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
+            fn withdraw(&mut self, _: u16) -> ControlBlock {
                 ControlBlock::EMPTY
             }
             fn clocks(&self) -> [u64; 2] {
                 [1; 2]
             }
-            fn run_tasks(&mut self, _: &Sampling) -> Result<sampling::Scheduled, String> {
+            fn run_tasks(
+                &mut self,
+                _: &Sampling,
+                _: Option<u64>,
+            ) -> Result<sampling::Scheduled, String> {
                 unreachable!("there is no PMU")
             }
             fn code(&mut self, _: u64) -> Vec<u8> {

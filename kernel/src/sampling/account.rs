@@ -5,11 +5,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use arch::pmu::pmi::{ControlBlock, Interval, TIMER_SLOT};
+use arch::pmu::pmi::{ControlBlock, TIMER_SLOT};
 use arch::pmu::{Driver, PmuError, Registers};
 use protocol::record::SampledCount;
 
-/// What became of the overflows of each event; the timer's come last, if `timer` is given.
+/// What became of the overflows of each event; the timer's come last, if its interval is given, in nanoseconds.
 ///
 /// # Errors
 /// A counter cannot be read.
@@ -18,17 +18,17 @@ pub fn account(
     driver: &Driver,
     session: &Session,
     block: &ControlBlock,
-    timer: Option<Interval>,
+    timer_ns: Option<u64>,
 ) -> Result<Vec<SampledCount>, PmuError> {
     let slots = session.events.iter().map(|one| one.counter.index());
-    let slots: Vec<usize> = slots.chain(timer.map(|_| TIMER_SLOT)).collect();
+    let slots: Vec<usize> = slots.chain(timer_ns.map(|_| TIMER_SLOT)).collect();
     let samples = samples(session, block, &slots);
     let mut counts = Vec::with_capacity(slots.len());
     for (one, (&index, &samples)) in session.events.iter().zip(slots.iter().zip(&samples)) {
         counts.push(event(registers, driver, one, block, index, samples)?);
     }
-    if let Some(interval) = timer {
-        counts.push(count(block, TIMER_SLOT, "timer".to_string(), interval.ns, samples.last()));
+    if let Some(ns) = timer_ns {
+        counts.push(count(block, TIMER_SLOT, "timer".to_string(), ns, samples.last()));
     }
     Ok(counts)
 }
@@ -38,13 +38,11 @@ pub fn account(
 pub fn timer_alone(
     session: &Session,
     block: &ControlBlock,
-    timer: Option<Interval>,
+    timer_ns: Option<u64>,
 ) -> Vec<SampledCount> {
     let samples = samples(session, block, &[TIMER_SLOT]);
-    let one = |interval: Interval| {
-        count(block, TIMER_SLOT, "timer".to_string(), interval.ns, samples.last())
-    };
-    timer.map(one).into_iter().collect()
+    let one = |ns: u64| count(block, TIMER_SLOT, "timer".to_string(), ns, samples.last());
+    timer_ns.map(one).into_iter().collect()
 }
 
 /// How many samples of each of these slots were kept.

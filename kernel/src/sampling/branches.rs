@@ -184,7 +184,7 @@ pub(super) fn stop(
     }
 }
 
-/// The stacks for the report, most often first.
+/// The stacks for the report.
 pub(super) fn stacks(
     session: &Session,
     block: &ControlBlock,
@@ -204,18 +204,13 @@ pub(super) fn stacks(
             count: chain.count,
         });
     }
-    stacks.sort_by(|one, other| {
-        let key = |row: &StackCount| (core::cmp::Reverse(row.count), row.event);
-        let frames = |row: &StackCount| row.frames.iter().map(|frame| frame.0).collect::<Vec<_>>();
-        key(one).cmp(&key(other)).then_with(|| frames(one).cmp(&frames(other)))
-    });
     Some(SampledStacks { entries, stacks, elsewhere: table.elsewhere })
 }
 
 /// For the report.
 pub(super) fn record(block: &ControlBlock, entries: u8) -> Option<RecordedBranches> {
     let edges = block.edges().filter(|_| block.chains().is_none())?;
-    let mut rows: Vec<EdgeCount> = edges
+    let rows: Vec<EdgeCount> = edges
         .used()
         .map(|edge| EdgeCount {
             from: Hex(edge.from),
@@ -226,6 +221,5 @@ pub(super) fn record(block: &ControlBlock, entries: u8) -> Option<RecordedBranch
             cycles: edge.cycles,
         })
         .collect();
-    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.from.0, row.to.0, row.task));
     Some(RecordedBranches { entries, edges: rows, elsewhere: edges.elsewhere })
 }

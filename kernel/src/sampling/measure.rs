@@ -1,25 +1,21 @@
 //! A `sample` item of a job.
 
-use super::{
-    Sampler, Scheduled, Session, account, branches, capability, groups, ibs, memory, plan, precise,
-};
+use super::log::{chunks, events_of};
+use super::parts::{Counted, Every, Part};
+use super::{Sampler, Scheduled, Session, branches, groups, memory, plan, precise, whole};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::data_source::Datum;
-use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
-use arch::pmu::{Gate, PmuError};
+use arch::pmu::pmi::{self, ControlBlock};
 use protocol::bits::Bits;
+use protocol::limits;
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
-    Verdict,
+    Uncounted, Verdict,
 };
 use protocol::sampling::{Delivery, Keep, Sampling};
-
-/// Samples of one record, without registers.
-const CHUNK: usize = 1000;
 
 /// Samples the item's workload. Single samples are handed to `report`, at most 1,000 at a time.
 ///
@@ -31,122 +27,139 @@ pub fn measure(
     item: &Sampling,
     report: &mut dyn FnMut(Samples),
 ) -> Result<SampleResult, Unmeasured> {
-    let [tsc_hz, timer_hz] = machine.clocks();
-    let interval = interval(item, timer_hz).map_err(Unmeasured::Refused)?;
+    let clocks = machine.clocks();
+    let cpus = item.workload.cpus();
+    // Kinds of core are processors only now.
+    limits::check_capacity(item).map_err(|error| Unmeasured::Refused(error.to_string()))?;
+    machine.gather(&cpus, !item.events.is_empty()).map_err(Unmeasured::Refused)?;
     let (events, uncounted) = plan(machine, item)?;
-    let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
+    // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.
+    let scheduled = item.is_scheduled() || events.iter().any(|one| one.ibs.is_some());
+    let every = Every::of(item, scheduled, clocks).map_err(Unmeasured::Refused)?;
     // A timer samples without a PMU.
-    let no_pmu = machine.pmu().err().filter(|_| item.events.is_empty() && interval.is_some());
-    let (mut session, mut block, gate) = match no_pmu {
-        Some(_) => {
-            let (session, block) = Session::without_counters(item, tsc_hz);
-            (session, block, Gate::EMPTY)
-        }
+    let no_pmu = machine.pmu().err().filter(|_| item.events.is_empty() && every.is_some());
+    let planned = match no_pmu {
+        Some(_) => None,
         None => {
             let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
             let besides = groups::plan(&pmu, item, &events).map_err(Unmeasured::Refused)?;
-            let all = (events, besides);
-            let armed = Session::arm(pmu.registers, pmu.driver, item, all, tsc_hz);
-            let (session, block) = armed.map_err(refused)?;
-            let gate = pmu.driver.gate();
-            let gate = if item.call_graph.is_some() { block.with_records(gate) } else { gate };
-            (session, block, gate)
+            Some((events, besides))
         }
     };
-    if let Some(interval) = interval {
-        let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
-        block.times = Times::watching(ticks as u64, session.times());
+    let arm = |&cpu: &u16| Part::arm(machine, cpu, item, planned.as_ref(), every);
+    let armed = cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
+    let (ran, parts) = run(machine, item, armed, every, scheduled);
+    let missing = no_pmu.as_deref().map_or(Ok(()), Err);
+    let counted = parts.iter().map(|part| part.count(machine, missing, every));
+    let counted = counted.collect::<Result<Vec<_>, _>>()?;
+    let ran = ran?;
+    for (part, counted) in parts.iter().zip(&counted) {
+        part.check(&counted.counts)?;
     }
+    if item.keep == Keep::Samples {
+        let mut before = 0;
+        for part in &parts {
+            before = chunks((index, before), item, part, report);
+        }
+    }
+    let mut results = Vec::with_capacity(parts.len());
+    for (part, counted) in parts.iter().zip(counted) {
+        let gathered = Gathered { index, item, ran: &ran, every, tsc_hz: clocks[0] };
+        results.push((part.cpu, gathered.result(machine, part, counted, &uncounted)));
+    }
+    whole::together(results).ok_or_else(|| Unmeasured::Refused("there is no task".to_string()))
+}
+
+/// Lets the interrupts come, runs the tasks, and takes the blocks back.
+fn run(
+    machine: &mut impl Sampler,
+    item: &Sampling,
+    armed: Vec<(Part, arch::pmu::Gate)>,
+    every: Option<Every>,
+    scheduled: bool,
+) -> (Result<Ran, Unmeasured>, Vec<Part>) {
     let delivery = match item.delivery {
         Delivery::Fixed => pmi::Delivery::Fixed,
         Delivery::Nmi => pmi::Delivery::Nmi,
     };
-    // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.
-    let scheduled = item.is_scheduled() || session.has_instruction_based();
-    let (ran, block) = match (scheduled, &item.workload.tasks[..]) {
-        (false, [task]) => {
-            let (place, closed) = machine.load_task(task, &gate);
-            block.closes_in(&closed);
-            machine.deliver(block, delivery, interval);
-            let vectors = delivery == pmi::Delivery::Fixed || interval.is_some();
+    let timer = every.and_then(|every| every.timer);
+    // One task that is called: made ready before its interrupts come, as the block knows where its gate is closed again.
+    let called = match (&armed[..], &item.workload.tasks[..]) {
+        ([(_, gate)], [task]) if !scheduled => Some((task, machine.load_task(task, gate))),
+        _ => None,
+    };
+    let mut parts: Vec<Part> = armed.into_iter().map(|(part, _)| part).collect();
+    for part in &mut parts {
+        let mut block = core::mem::replace(&mut part.block, ControlBlock::EMPTY);
+        if let Some((_, (_, closed))) = &called {
+            block.closes_in(closed);
+        }
+        machine.deliver(part.cpu, block, delivery, timer);
+    }
+    let ran = match called {
+        Some((task, (place, _))) => {
+            let vectors = delivery == pmi::Delivery::Fixed || timer.is_some();
             let ran = machine.run_task(task, vectors);
-            let ran = ran.map(|ticks| Ran { places: Vec::from([place]), schedule: None, ticks });
-            (ran, machine.withdraw())
+            ran.map(|ticks| Ran { places: Vec::from([place]), schedule: None, ticks })
         }
-        _ => {
-            machine.deliver(block, delivery, interval);
-            let ran = machine.run_tasks(item).map(Ran::from).map_err(Unmeasured::Refused);
-            (ran, machine.withdraw())
+        None => {
+            let ran = machine.run_tasks(item, every.map(|every| every.ticks));
+            ran.map(Ran::from).map_err(Unmeasured::Refused)
         }
     };
-    let emulated = machine.has_emulated_pmu();
-    let (counts, capability, entries, latencies) = if let Some(reason) = &no_pmu {
-        let counts = account::timer_alone(&session, &block, interval);
-        (counts, capability::none(reason), 0, None)
-    } else {
-        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-        pmu.driver.stop(pmu.registers).map_err(refused)?;
-        ibs::disarm(pmu.registers, pmu.driver.capabilities(), &session.events).map_err(refused)?;
-        let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
-        let counts = counts.map_err(refused)?;
-        branches::stop(pmu.registers, pmu.driver, &block).map_err(refused)?;
-        let capability = capability::capability(pmu.driver.capabilities(), emulated);
-        // The PMU is the next item's.
-        pmu.driver.reset(pmu.registers).map_err(refused)?;
-        let has = pmu.driver.capabilities();
-        let latencies = block.accesses().map(|_| memory::latencies(has));
-        (counts, capability, has.lbr.entries(), latencies)
-    };
-    let ran = ran?;
-    if block.storms() {
-        return Err(Unmeasured::Refused(format!(
-            "the PMU's interrupt came {} times without an overflow, so it was masked: what came after that is not sampled",
-            block.spurious
-        )));
+    for part in &mut parts {
+        part.block = machine.withdraw(part.cpu);
     }
-    account::check(&counts, &block).map_err(Unmeasured::Refused)?;
-    if item.keep == Keep::Samples {
-        chunks(index, item, &session, &block, report);
-    }
-    let addresses = histogram(machine, &session, &block);
-    let mut data = precise::data(&session, &block);
-    memory::with_latencies(&mut data, &session, &block);
-    let (sources, sources_elsewhere) = memory::sources(&session, &block);
-    let (outcomes, outcomes_elsewhere) = memory::outcomes(&block);
-    let stacks = branches::stacks(&session, &block, entries);
-    let result = Gathered { item, block: &block, ran, capability };
-    Ok(SampleResult {
-        item: index,
-        events: counts,
-        addresses,
-        logged: session.samples(&block).len() as u64,
-        timer: interval.map(|interval| timer(item, interval, &block, tsc_hz)),
-        emulated: emulated && !session.events.is_empty(),
-        uncounted,
-        data,
-        branches: branches::record(&block, entries),
-        sources,
-        sources_elsewhere,
-        latencies,
-        outcomes,
-        outcomes_elsewhere,
-        stacks,
-        values: session.besides.names(),
-        ..result.record()
-    })
+    (ran, parts)
 }
 
-/// The parts of a result that are only copied.
+/// What the parts of a result have in common.
 struct Gathered<'a> {
+    index: u32,
     item: &'a Sampling<'a>,
-    block: &'a ControlBlock,
-    ran: Ran,
-    capability: SamplingCapability,
+    ran: &'a Ran,
+    every: Option<Every>,
+    tsc_hz: u64,
 }
 
 impl Gathered<'_> {
-    fn record(self) -> SampleResult {
-        let Self { item, block, ran, capability } = self;
+    /// What a processor's part comes to.
+    fn result(
+        &self,
+        machine: &mut impl Sampler,
+        part: &Part,
+        counted: Counted,
+        uncounted: &[Uncounted],
+    ) -> SampleResult {
+        let Part { cpu, session, block } = part;
+        let Counted { counts, capability, entries, latencies } = counted;
+        let mut data = precise::data(session, block);
+        memory::with_latencies(&mut data, session, block);
+        let (sources, sources_elsewhere) = memory::sources(session, block);
+        let (outcomes, outcomes_elsewhere) = memory::outcomes(block);
+        SampleResult {
+            item: self.index,
+            events: counts,
+            addresses: histogram(machine, *cpu, session, block),
+            logged: session.samples(block).len() as u64,
+            timer: self.every.map(|every| timer(self.item, every, block, self.tsc_hz)),
+            emulated: machine.has_emulated_pmu() && !session.events.is_empty(),
+            uncounted: uncounted.to_vec(),
+            data,
+            branches: branches::record(block, entries),
+            sources,
+            sources_elsewhere,
+            latencies,
+            outcomes,
+            outcomes_elsewhere,
+            stacks: branches::stacks(session, block, entries),
+            values: session.besides.names(),
+            ..self.record(block, capability)
+        }
+    }
+
+    fn record(&self, block: &ControlBlock, capability: SamplingCapability) -> SampleResult {
+        let Self { item, ran, .. } = self;
         let tasks = item.workload.tasks.iter().map(|task| task.name.to_string());
         SampleResult {
             item: 0,
@@ -155,9 +168,10 @@ impl Gathered<'_> {
             misses: Vec::new(),
             restored: Vec::new(),
             events: Vec::new(),
+            processors: Vec::new(),
             tasks: tasks.collect(),
-            code: ran.places,
-            schedule: ran.schedule,
+            code: ran.places.clone(),
+            schedule: ran.schedule.clone(),
             addresses: Vec::new(),
             elsewhere: block.histogram().map_or(0, |histogram| histogram.elsewhere),
             logged: 0,
@@ -206,16 +220,7 @@ impl From<Scheduled> for Ran {
     }
 }
 
-fn interval(item: &Sampling, timer_hz: u64) -> Result<Option<Interval>, String> {
-    match item.interval_ns {
-        0 => Ok(None),
-        ns => Interval::nearest(ns, timer_hz).map(Some).ok_or_else(|| {
-            format!("the local APIC's timer, which counts at {timer_hz} Hz, makes no interval of {ns} ns")
-        }),
-    }
-}
-
-fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64) -> TimerResult {
+fn timer(item: &Sampling, every: Every, block: &ControlBlock, tsc_hz: u64) -> TimerResult {
     let times = block.times.seen();
     let ns = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(tsc_hz.max(1))) as u64;
     let mut seen: Vec<u64> =
@@ -226,24 +231,18 @@ fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64)
         _ => None,
     };
     let doubled = block.times.doubled;
-    TimerResult { asked_ns: item.interval_ns, set_ns: interval.ns, doubled, measured_ns }
+    TimerResult { asked_ns: item.interval_ns, set_ns: every.ns, doubled, measured_ns }
 }
 
-/// Index of the event that a bit of the status stands for.
-fn events_of(session: &Session, status: u64) -> u32 {
-    let counters = session.events.iter().map(|one| one.counter.index());
-    let slots = counters.chain([pmi::TIMER_SLOT]).enumerate();
-    slots.fold(0, |bits, (index, slot)| bits | ((status >> slot & 1) as u32) << index)
-}
-
-/// The histogram, most often first.
+/// The histogram.
 fn histogram(
     machine: &mut impl Sampler,
+    cpu: u16,
     session: &Session,
     block: &ControlBlock,
 ) -> Vec<AddressCount> {
     let Some(histogram) = block.histogram() else { return Vec::new() };
-    let mut rows: Vec<AddressCount> = histogram
+    histogram
         .used()
         .map(|bucket| AddressCount {
             address: Hex(bucket.address),
@@ -254,76 +253,11 @@ fn histogram(
             bytes: hex(&machine.code(bucket.address)),
             bits: if bucket.is_compatibility() { Bits::Compatibility } else { Bits::SixtyFour }
                 .number(),
+            cpu,
         })
-        .collect();
-    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0));
-    rows
+        .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Sources and latencies of single samples, where they are told.
-fn told(chunk: &mut Samples, block: &ControlBlock, data: &[Datum]) {
-    if data.iter().any(|one| one.latency != 0) {
-        chunk.latencies = data.iter().map(|one| one.latency).collect();
-    }
-    if !data.iter().any(Datum::is_told) {
-        return;
-    }
-    for one in data {
-        let source = memory::source(block, one).map_or(0, |name| {
-            let known = chunk.source_names.iter().position(|known| *known == name);
-            let place = known.unwrap_or_else(|| {
-                chunk.source_names.push(name);
-                chunk.source_names.len() - 1
-            });
-            place as u32 + 1
-        });
-        chunk.sources.push(source);
-    }
-}
-
-/// Single samples, in records that stay well below the longest line.
-fn chunks(
-    index: u32,
-    item: &Sampling,
-    session: &Session,
-    block: &ControlBlock,
-    report: &mut dyn FnMut(Samples),
-) {
-    let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
-    let besides = session.besides.words();
-    let size = CHUNK / (1 + wanted.len() + besides + 3 * usize::from(!session.data().is_empty()));
-    let mut first = 0;
-    for part in session.samples(block).chunks(size) {
-        let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
-        let mut last = [0; 2];
-        let compatibility = (0..).zip(part).filter(|(_, sample)| sample.is_compatibility());
-        chunk.compatibility = compatibility.map(|(index, _)| index).collect();
-        for sample in part {
-            let task = 4 * sample.task + u32::from(sample.ring());
-            let events = events_of(session, sample.status);
-            chunk.push(&mut last, sample.rip, sample.tsc, events, task);
-        }
-        if chunk.tasks.iter().all(|&task| task == 0) {
-            chunk.tasks.clear();
-        }
-        if let Some(sets) = session.registers().get(first..first + part.len()) {
-            let each = |set: &[u64; pmi::REGISTERS]| -> Vec<Hex> {
-                wanted.iter().map(|&n| Hex(set[n])).collect()
-            };
-            chunk.registers = sets.iter().flat_map(each).collect();
-        }
-        if let Some(data) = session.data().get(first..first + part.len())
-            && data.iter().any(|one| one.address != 0)
-        {
-            chunk.data = data.iter().map(|one| Hex(one.address)).collect();
-            told(&mut chunk, block, data);
-        }
-        groups::told(&mut chunk, session, first, part.len());
-        first += part.len();
-        report(chunk);
-    }
 }

@@ -275,11 +275,6 @@ pub(super) fn sources(session: &Session, block: &ControlBlock) -> (Vec<SourceCou
             other: row.other,
         });
     }
-    rows.sort_by(|one, other| {
-        let key =
-            |row: &SourceCount| (core::cmp::Reverse(row.count), row.event, row.task, row.least);
-        key(one).cmp(&key(other)).then_with(|| one.source.cmp(&other.source))
-    });
     (rows, accesses.sources().elsewhere)
 }
 
@@ -322,9 +317,7 @@ pub(super) fn outcomes(block: &ControlBlock) -> (Vec<OutcomeCount>, u64) {
         mispredicted: one.mispredicted,
         returns: one.returns,
     };
-    let mut rows: Vec<OutcomeCount> = table.used().map(row).collect();
-    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.address.0, row.task));
-    (rows, elsewhere(table))
+    (table.used().map(row).collect(), elsewhere(table))
 }
 
 fn elsewhere<R>(table: &Table<R>) -> u64 {

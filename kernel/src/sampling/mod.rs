@@ -5,17 +5,23 @@
 //! [`measure()`] runs the workload of a job and turns what the handler left into records, [`mod@account`] makes sure that
 //! every overflow is in them. A single task of ring 0 is called; several, or one of ring 3, run under the scheduler
 //! (`crate::tasks`), and the counters stand while it works. [`capability`] says what the PMU can tell at all.
+//!
+//! Each processor that runs a task has a session of its own, armed on it (`parts`), and handlers that touch its control block
+//! alone. [`whole::together`] makes one result of them.
 
 pub mod account;
 mod branches;
 mod capability;
 mod groups;
 mod ibs;
+mod log;
 mod measure;
 mod memory;
+mod parts;
 mod plan;
 mod precise;
 mod session;
+pub mod whole;
 
 pub use capability::capability;
 pub use groups::Besides;
@@ -64,6 +70,22 @@ pub trait Sampler {
     /// There is none, for this reason.
     fn pmu(&mut self) -> Result<Pmu<'_>, String>;
 
+    /// Takes the processors of these numbers into use. `counts`: they are to have the PMU that the boot processor has.
+    ///
+    /// # Errors
+    /// Why that cannot be, in a sentence: one is not there, has no PMU, or another one.
+    fn gather(&mut self, cpus: &[u16], counts: bool) -> Result<(), String>;
+
+    /// Calls `work` on a processor, with its PMU.
+    ///
+    /// # Errors
+    /// It has none, for this reason.
+    fn on(
+        &mut self,
+        cpu: u16,
+        work: &mut dyn FnMut(&mut dyn Registers, &mut Driver),
+    ) -> Result<(), String>;
+
     /// Makes a task of ring 0 ready to run, whose body runs while `gate` is open. Also returns the code in which it is closed
     /// again.
     fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, Range<u64>);
@@ -74,18 +96,24 @@ pub trait Sampler {
     /// The exception that ended it.
     fn run_task(&mut self, task: &Task, interrupts: bool) -> Result<u64, Unmeasured>;
 
-    /// Runs the item's tasks under the scheduler. The gate of the block that was delivered is open while a task runs,
-    /// and the block knows which.
+    /// Runs the item's tasks under the schedulers. The gate of the block that was delivered to a processor is open while a
+    /// task runs there, and the block knows which. `interval`: TSC ticks from one sample by time to the next, if there are such.
     ///
     /// # Errors
     /// Why they cannot be run, in a sentence.
-    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String>;
+    fn run_tasks(&mut self, item: &Sampling, interval: Option<u64>) -> Result<Scheduled, String>;
 
-    /// Lets PMIs come, and ticks of the timer that samples.
-    fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>);
+    /// Lets PMIs come on a processor, and ticks of the timer that samples a task that is called.
+    fn deliver(
+        &mut self,
+        cpu: u16,
+        block: ControlBlock,
+        delivery: Delivery,
+        timer: Option<Interval>,
+    );
 
-    /// Lets none come any more, and returns the block as the handler left it.
-    fn withdraw(&mut self) -> ControlBlock;
+    /// Lets none come there any more, and returns the block as the handler left it.
+    fn withdraw(&mut self, cpu: u16) -> ControlBlock;
 
     /// Rates of the TSC and of the local APIC's timer, in Hz.
     fn clocks(&self) -> [u64; 2];

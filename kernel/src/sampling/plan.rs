@@ -1,5 +1,6 @@
 //! From events and rates to counters and periods.
 
+use super::parts::on;
 use super::{Sampler, branches, ibs, memory, precise};
 use crate::events::Known;
 use crate::snippet::events::{self, Use};
@@ -10,7 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::errata::{Effect, Limit};
 use arch::pmu::pmi::{ControlBlock, Delivery};
-use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
+use arch::pmu::{Capabilities, Counter, Fault, Rings, Selection};
 use arch::time::tsc;
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
@@ -281,40 +282,54 @@ fn count(
     rates: &[Rate],
     left_out: &mut Vec<Uncounted>,
 ) -> Result<(), Unmeasured> {
-    let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
-    let (block, gate) = {
-        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-        pmu.driver.reset(pmu.registers).map_err(refused)?;
-        for one in armed.iter() {
-            memory::program(pmu.registers, pmu.driver, one).map_err(refused)?;
-            let selection = plain(&one.selection);
-            pmu.driver.program(pmu.registers, one.counter, &selection).map_err(refused)?;
-            pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
-        }
-        (ControlBlock::of(pmu.driver), pmu.driver.gate())
-    };
-    let ticks = match (item.is_scheduled(), &item.workload.tasks[..]) {
-        (false, [task]) => {
-            machine.load_task(task, &gate);
+    let cpus = item.workload.cpus();
+    let mut blocks = Vec::with_capacity(cpus.len());
+    for &cpu in &cpus {
+        blocks.push(on(machine, cpu, |registers, driver| {
+            driver.reset(registers)?;
+            for one in armed.iter() {
+                memory::program(registers, driver, one)?;
+                driver.program(registers, one.counter, &plain(&one.selection))?;
+                driver.write(registers, one.counter, 0)?;
+            }
+            Ok((ControlBlock::of(driver), driver.gate()))
+        })?);
+    }
+    let ticks = match (item.is_scheduled(), &item.workload.tasks[..], &blocks[..]) {
+        (false, [task], [(_, gate)]) => {
+            machine.load_task(task, gate);
             machine.run_task(task, false)?
         }
         _ => {
             // No counter interrupts; the scheduler opens the block's gate.
-            machine.deliver(block, Delivery::Fixed, None);
-            let ran = machine.run_tasks(item);
-            machine.withdraw();
+            for (&cpu, (block, _)) in cpus.iter().zip(blocks) {
+                machine.deliver(cpu, block, Delivery::Fixed, None);
+            }
+            let ran = machine.run_tasks(item, None);
+            for &cpu in &cpus {
+                machine.withdraw(cpu);
+            }
             ran.map_err(Unmeasured::Refused)?.ticks
         }
     };
     let ([hz, _], emulated) = (machine.clocks(), machine.has_emulated_pmu());
-    let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-    pmu.driver.stop(pmu.registers).map_err(refused)?;
+    // The rate is that of all processors together, as is the period.
+    let mut sums = alloc::vec![0_u64; armed.len()];
+    for &cpu in &cpus {
+        on(machine, cpu, |registers, driver| {
+            driver.stop(registers)?;
+            for (sum, one) in sums.iter_mut().zip(armed.iter()) {
+                *sum = sum.saturating_add(driver.read(registers, one.counter)?);
+            }
+            Ok(())
+        })?;
+    }
+    let has = machine.pmu().map_err(Unmeasured::Refused)?.driver.capabilities().clone();
     let mut chosen = Vec::with_capacity(armed.len());
-    for (mut one, rate) in armed.drain(..).zip(rates) {
+    for ((mut one, rate), counted) in armed.drain(..).zip(rates).zip(sums) {
         one.period = match *rate {
             Rate::Period(period) => period,
             Rate::PerSecond(per_second) => {
-                let counted = pmu.driver.read(pmu.registers, one.counter).map_err(refused)?;
                 if counted == 0 {
                     let reason = "it did not occur in the run that looks for a period".to_string();
                     left_out.push(Uncounted { event: one.event, reason });
@@ -330,8 +345,7 @@ fn count(
                 if one.ibs.is_some() { ibs::nearest(period) } else { period }
             }
         };
-        if let (Rate::PerSecond(_), false, Some((_, limit))) =
-            (*rate, emulated, limit(pmu.driver.capabilities(), &one))
+        if let (Rate::PerSecond(_), false, Some((_, limit))) = (*rate, emulated, limit(&has, &one))
         {
             one.period = limit.nearest(one.distance()) + u64::from(one.selection.precise);
         }

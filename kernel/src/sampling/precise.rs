@@ -138,7 +138,7 @@ pub(super) fn lost(
     Ok(periods.saturating_sub(block.slot(one.counter.index()).overflows))
 }
 
-/// The histogram of data addresses, most often first.
+/// The histogram of data addresses.
 pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
     let Some(histogram) = block.data() else { return Vec::new() };
     let number =
@@ -149,7 +149,6 @@ pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
         let (address, event, task) = (Hex(bucket.address), event as u32, bucket.task);
         rows.push(DataCount { address, event, task, count: bucket.count, ..DataCount::default() });
     }
-    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0, row.task));
     rows
 }
 

@@ -4,6 +4,7 @@ mod edges;
 mod faults;
 mod memory;
 mod precise;
+mod processors;
 mod sessions;
 mod stacks;
 mod tasks;
@@ -11,7 +12,7 @@ mod tasks;
 use super::plan::MIN_PERIOD;
 use super::*;
 use arch::pmu::driver::Write;
-use arch::pmu::pmi::{Interrupted, Raw, drain, pause, resume, service, tick};
+use arch::pmu::pmi::{Interrupted, Raw, drain, note_tick, pause, resume, service, tick};
 use arch::pmu::{Capabilities, Missing, find, trial};
 use pmu_model::{
     Branch, BranchKind, Delta, Model, Mutation, Occurrence, Outcome, Pmu as Registers_, Retirement,
@@ -62,6 +63,8 @@ struct Host {
     forgets: bool,
     /// There is no PMU.
     absent: bool,
+    /// Its number.
+    cpu: u16,
     /// Whether interrupts as vectors were asked for, in each run of a task that was called.
     vectors: Vec<bool>,
 }
@@ -101,6 +104,7 @@ impl Host {
             deaf: false,
             forgets: false,
             absent: false,
+            cpu: 0,
             vectors: Vec::new(),
         }
     }
@@ -192,6 +196,20 @@ impl Sampler for Host {
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
 
+    fn gather(&mut self, cpus: &[u16], _: bool) -> Result<(), String> {
+        if cpus == [0] { Ok(()) } else { Err("there is one processor".to_string()) }
+    }
+
+    fn on(
+        &mut self,
+        _: u16,
+        work: &mut dyn FnMut(&mut dyn Registers, &mut Driver),
+    ) -> Result<(), String> {
+        let pmu = self.pmu()?;
+        work(pmu.registers, pmu.driver);
+        Ok(())
+    }
+
     fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, core::ops::Range<u64>) {
         self.gate = *gate;
         let [body, init, function] =
@@ -225,12 +243,19 @@ impl Sampler for Host {
     }
 
     /// Round robin, seven instructions at a time. The PMI of a slice's last instruction waits for the scheduler's end.
-    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String> {
+    fn run_tasks(&mut self, item: &Sampling, interval: Option<u64>) -> Result<Scheduled, String> {
+        self.next_tick = self.tsc + interval.unwrap_or(u64::MAX / 2);
         let start = self.tsc;
         let tasks = &item.workload.tasks;
         let at = |task: usize| AT + 0x100 * task as u64;
         let mut done = vec![0; tasks.len()];
-        let work: Vec<u64> = tasks.iter().map(|task| task.turns * task.body.len() as u64).collect();
+        let length = |task: &Task| task.turns * task.body.len() as u64;
+        let here = |index| item.workload.cpu_of(index) == self.cpu;
+        let work: Vec<u64> = tasks
+            .iter()
+            .enumerate()
+            .map(|(index, task)| if here(index) { length(task) } else { 0 })
+            .collect();
         while done != work {
             for (index, task) in tasks.iter().enumerate() {
                 let slice = 7.min(work[index] - done[index]);
@@ -255,10 +280,20 @@ impl Sampler for Host {
                     if outcome.pmi && !self.masked && left > 0 {
                         self.interrupt(rip, false);
                     }
-                    if left == 0 {
+                    // The scheduler's timer samples beside its ticks.
+                    let sampled = self.tsc >= self.next_tick;
+                    if left == 0 || sampled {
                         let mut block = self.block.take().expect("delivered before");
                         let cs = if ring == Ring::User { 3 } else { 0 };
-                        pause(&mut block, self, &Interrupted { rip, cs, ..Interrupted::default() });
+                        let from = Interrupted { rip, cs, ..Interrupted::default() };
+                        pause(&mut block, self, &from);
+                        if sampled {
+                            self.next_tick += interval.unwrap_or(u64::MAX / 2);
+                            note_tick(&mut block, self, &from);
+                        }
+                        if left > 0 {
+                            resume(&mut block, self);
+                        }
                         self.block = Some(block);
                     }
                 }
@@ -284,14 +319,14 @@ impl Sampler for Host {
         Ok(Scheduled { summary, places: places.collect(), ticks: self.tsc - start })
     }
 
-    fn deliver(&mut self, block: ControlBlock, _: Delivery, timer: Option<Interval>) {
+    fn deliver(&mut self, _: u16, block: ControlBlock, _: Delivery, timer: Option<Interval>) {
         self.block = Some(block);
         self.masked = false;
         // The timer counts as fast as the TSC.
         self.timer = timer.map(|interval| u64::from(interval.count) << interval.divider);
     }
 
-    fn withdraw(&mut self) -> ControlBlock {
+    fn withdraw(&mut self, _: u16) -> ControlBlock {
         self.timer = None;
         self.masked = true;
         let mut block = self.block.take().expect("delivered before");

@@ -6,6 +6,7 @@
 //! [`Observer`] on each processor.
 
 pub mod assigned;
+pub mod deadlines;
 pub mod emit;
 pub mod family;
 mod queue;
@@ -16,6 +17,7 @@ mod tests;
 pub mod ticks;
 
 pub use assigned::{AssignedProcessor, ProcessorScheduler};
+pub use deadlines::{Deadlines, Due};
 pub use emit::Emitted;
 pub use family::Family;
 pub use scheduler::Scheduler;

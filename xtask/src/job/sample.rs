@@ -24,7 +24,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use toml::Spanned;
 
-/// Entries of the log or the histogram, if the job does not say.
+/// Entries of the logs or the histograms of all processors together, if the job does not say.
 const CAPACITY: u32 = 4096;
 /// The general registers, in the order of their encoding.
 pub const REGISTERS: [&str; 16] = [
@@ -91,7 +91,7 @@ pub(crate) struct RawSample {
     /// What is kept of the samples. Default: histogram.
     #[serde(default)]
     keep: Keep,
-    /// Entries of the log or of the histogram. Default: 4096.
+    /// Entries of the log or of the histogram of each processor. Default: 4096, divided by the number of processors with a task.
     capacity: Option<u32>,
     /// What happens when there is no room. Default: drop.
     #[serde(default)]
@@ -231,6 +231,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
         Some(function) => Some(of_function(&raw, function, &whole, source).map_err(wrong)?),
         None => written_tasks(&mut raw, text, source).map_err(wrong)?,
     };
+    let cpus = tasks.as_ref().map_or(1, processors);
     let asm = raw.asm.as_ref().map_or(whole, |asm| lines(text, &asm.span()));
     let init_lines = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
     let init = raw.init.map(Spanned::into_inner).unwrap_or_default();
@@ -250,7 +251,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             workload: Workload::default(),
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             keep: raw.keep,
-            capacity: raw.capacity.unwrap_or(CAPACITY),
+            capacity: raw.capacity.unwrap_or(CAPACITY / cpus),
             on_full: raw.on_full,
             delivery: raw.delivery,
             freeze: raw.freeze,
@@ -356,6 +357,18 @@ fn written_tasks(
             }
         },
     }
+}
+
+/// How many processors tasks name; a kind of core is one.
+fn processors(workload: &WorkloadFile) -> u32 {
+    // A child runs where its parent does, if it does not say.
+    let own = workload.tasks.iter().filter(|task| task.cpu.is_some() || task.parent.is_none());
+    let mut places: Vec<_> = own
+        .map(|task| (task.cpu.unwrap_or(0), task.core.map(|core| format!("{core:?}"))))
+        .collect();
+    places.sort();
+    places.dedup();
+    (places.len() as u32).clamp(1, CAPACITY)
 }
 
 fn name_of_tasks(workload: &WorkloadFile) -> String {

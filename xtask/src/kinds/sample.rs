@@ -93,6 +93,12 @@ impl Shown for SampleResult {
         for one in &self.events {
             rows.push(row(format!("sampled {}", one.event), one.overflows, verdict));
         }
+        for part in &self.processors {
+            for one in &part.events {
+                let event = format!("sampled {} on processor {}", one.event, part.cpu);
+                rows.push(row(event, one.overflows, ""));
+            }
+        }
         for one in data::addresses(report, self) {
             let event = self.events.get(one.event as usize);
             let event = event.map_or("", |event| event.event.as_str());

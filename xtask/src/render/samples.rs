@@ -2,6 +2,7 @@
 
 mod groups;
 mod memory;
+mod processors;
 
 use super::Context;
 use super::style::{FAINT, STRONG, WARNING, paint};
@@ -52,11 +53,17 @@ fn section(profile: &Profile, columns: Width) -> String {
         let _ = writeln!(out, "{}", fit(tasks(schedule), columns));
     }
     let _ = writeln!(out, "{}", fit(events(result), columns));
+    if let Some(table) = processors::accounts(result) {
+        let _ = writeln!(out, "{}", fit(table, columns));
+    }
     for warning in warnings(result) {
         let _ = writeln!(out, "{}: {warning}", paint(WARNING, "note"));
     }
     for (event, count) in result.events.iter().enumerate() {
         if profile.total(event) > 0 {
+            if let Some(table) = processors::tasks(profile, event, &count.event) {
+                let _ = writeln!(out, "{}", fit(table, columns));
+            }
             let _ = writeln!(out, "{}", fit(by_symbol(profile, event, count), columns));
             let _ = writeln!(out, "{}", fit(by_address(profile, event), columns));
             let rows = profile.rows.iter().filter(|row| row.event == event).count();

@@ -1,9 +1,11 @@
 //! Folded stacks: one line for each stack, its frames from the outermost on, and a count. Flame graph programs read them.
 
+use super::processors::named;
 use super::{Place, Profile};
 use std::fmt::Write;
 
-/// The profiles as folded stacks: item, event, task, symbol, address with its instruction. Where the calls that led to samples are
+/// The profiles as folded stacks: item, event, task, symbol, address with its instruction. Where several processors were sampled, the
+/// processor stands in front of the task. Where the calls that led to samples are
 /// known, their functions stand in front of the symbol, the outermost first.
 #[must_use]
 pub fn write(profiles: &[Profile]) -> String {
@@ -12,7 +14,9 @@ pub fn write(profiles: &[Profile]) -> String {
         let event = |event: usize| profile.result.events.get(event).map_or("?", |one| &one.event);
         for row in &profile.stacks {
             let leaf = row.frames.first().map_or(String::new(), |(at, place)| leaf(*at, place));
-            let frames = [&*profile.result.name, event(row.event), &row.task].into_iter();
+            let cpu = named(profile.result, row.cpu);
+            let frames = [&*profile.result.name, event(row.event)].into_iter();
+            let frames = frames.chain(cpu.as_deref()).chain([&*row.task]);
             let frames = frames.chain(row.symbols()).chain([&*leaf]);
             let frames: Vec<String> = frames.map(clean).collect();
             let _ = writeln!(out, "{} {}", frames.join(";"), row.count);
@@ -21,8 +25,10 @@ pub fn write(profiles: &[Profile]) -> String {
             let event = event(row.event);
             let leaf = leaf(row.address, &row.place);
             let task = format!("{}{}", row.task, super::width(row.bits));
-            let frames = [&*profile.result.name, event, &task, &row.place.symbol, &leaf];
-            let frames: Vec<String> = frames.iter().map(|frame| clean(frame)).collect();
+            let cpu = named(profile.result, row.cpu);
+            let frames = [&*profile.result.name, event].into_iter().chain(cpu.as_deref());
+            let frames = frames.chain([&*task, &row.place.symbol, &leaf]);
+            let frames: Vec<String> = frames.map(clean).collect();
             // Writing to a String does not fail.
             let _ = writeln!(out, "{} {}", frames.join(";"), row.count);
         }

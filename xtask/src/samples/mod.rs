@@ -10,6 +10,7 @@ pub mod groups;
 mod listing;
 pub mod memory;
 pub mod pprof;
+pub mod processors;
 mod resolve;
 pub mod saved;
 pub mod stacks;
@@ -32,6 +33,8 @@ pub struct Row {
     pub ring: u8,
     /// What was interrupted: 64-bit or 32-bit code.
     pub bits: u8,
+    /// The processor.
+    pub cpu: u16,
     /// The address.
     pub address: u64,
     /// What lies there.
@@ -61,8 +64,8 @@ pub struct Profile<'a> {
     pub listings: Vec<Listing>,
 }
 
-/// What samples are told apart by: event, task, ring, bits, address.
-type Key = (usize, u32, u8, u8, u64);
+/// What samples are told apart by: event, task, ring, bits, address, processor.
+type Key = (usize, u32, u8, u8, u64, u16);
 
 impl<'a> Profile<'a> {
     /// The profile of each sampled item of `report`.
@@ -88,7 +91,7 @@ impl<'a> Profile<'a> {
     fn one(report: &'a Report, result: &'a SampleResult, resolver: &Resolver) -> Self {
         let mut counts: BTreeMap<Key, (u64, String)> = BTreeMap::new();
         for row in &result.addresses {
-            let key = (row.event as usize, row.task, row.ring, row.bits, row.address.0);
+            let key = (row.event as usize, row.task, row.ring, row.bits, row.address.0, row.cpu);
             let seen = counts.entry(key).or_default();
             seen.0 += row.count;
             seen.1.clone_from(&row.bytes);
@@ -98,19 +101,20 @@ impl<'a> Profile<'a> {
             for (index, (address, _, events, task)) in (0..).zip(samples.iter()) {
                 let bits = if compatibility.contains(&index) { 32 } else { 64 };
                 for event in inside_events(events, result) {
-                    let key = (event, task >> 2, (task & 3) as u8, bits, address);
+                    let key = (event, task >> 2, (task & 3) as u8, bits, address, samples.cpu);
                     counts.entry(key).or_default().0 += 1;
                 }
             }
         }
         let rows =
-            counts.into_iter().map(|((event, task, ring, bits, address), (count, bytes))| {
+            counts.into_iter().map(|((event, task, ring, bits, address, cpu), (count, bytes))| {
                 let name = result.tasks.get(task as usize);
                 Row {
                     event,
                     task: name.cloned().unwrap_or_else(|| format!("task {task}")),
                     ring,
                     bits,
+                    cpu,
                     address,
                     place: resolver.place(result, task, address, &bytes, bits),
                     count,

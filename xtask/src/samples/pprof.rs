@@ -1,6 +1,7 @@
 //! The profile in pprof's form: a gzipped protocol buffer, `profile.proto` of github.com/google/pprof.
 
 use super::Profile;
+use super::processors::named;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
@@ -106,7 +107,8 @@ pub mod proto {
 }
 
 /// The profiles as one pprof file. Its values are samples of all events, then the events that each event's samples stand
-/// for: samples times period. Items, tasks and instructions are labels.
+/// for: samples times period. Items and instructions are labels; tasks are the outermost frames, or, where several processors were
+/// sampled, these, which are labels as well.
 ///
 /// # Errors
 /// None but those of compression in memory.
@@ -151,11 +153,14 @@ fn message(profiles: &[Profile]) -> proto::Profile {
             }
             let task = format!("{} (ring {})", row.task, row.ring);
             location_id.push(writer.location(0, &task, None));
+            let cpu = named(profile.result, row.cpu);
+            location_id.extend(cpu.as_ref().map(|cpu| writer.location(0, cpu, None)));
             let instruction = row.frames.first().map_or("", |(_, place)| &place.instruction);
-            let label = vec![
+            let mut label = vec![
                 writer.label("item", &profile.result.name),
                 writer.label("instruction", instruction),
             ];
+            label.extend(cpu.map(|_| writer.number("processor", row.cpu.into())));
             let value = value(row.event, row.count);
             writer.profile.sample.push(proto::Sample { location_id, value, label });
         }
@@ -165,11 +170,16 @@ fn message(profiles: &[Profile]) -> proto::Profile {
             // The innermost frame comes first.
             let leaf = writer.location(row.address, &row.place.symbol, row.place.line.as_deref());
             let root = writer.location(0, &task, None);
-            let label = vec![
+            let mut label = vec![
                 writer.label("item", &profile.result.name),
                 writer.label("instruction", &row.place.instruction),
             ];
-            let sample = proto::Sample { location_id: vec![leaf, root], value, label };
+            let mut location_id = vec![leaf, root];
+            if let Some(cpu) = named(profile.result, row.cpu) {
+                location_id.push(writer.location(0, &cpu, None));
+                label.push(writer.number("processor", row.cpu.into()));
+            }
+            let sample = proto::Sample { location_id, value, label };
             writer.profile.sample.push(sample);
         }
     }
@@ -201,6 +211,10 @@ impl Writer {
 
     fn label(&mut self, key: &str, value: &str) -> proto::Label {
         proto::Label { key: self.text(key), str: self.text(value), num: 0 }
+    }
+
+    fn number(&mut self, key: &str, value: i64) -> proto::Label {
+        proto::Label { key: self.text(key), str: 0, num: value }
     }
 
     fn function(&mut self, name: &str, file: &str) -> u64 {

@@ -18,11 +18,17 @@ pub struct SavedProfile {
     stacks: Vec<SavedStack>,
 }
 
+fn is_boot(cpu: &u16) -> bool {
+    *cpu == 0
+}
+
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 struct SavedStack {
     event: usize,
     task: String,
     ring: u8,
+    #[serde(default, skip_serializing_if = "is_boot")]
+    cpu: u16,
     count: u64,
     frames: Vec<SavedFrame>,
 }
@@ -45,9 +51,9 @@ impl SavedStack {
             let Place { symbol, offset, line, instruction } = place.clone();
             SavedFrame { address: Hex(*address), symbol, offset, line, instruction }
         };
-        let StackRow { event, ring, count, .. } = *row;
+        let StackRow { event, ring, cpu, count, .. } = *row;
         let frames = row.frames.iter().map(frame).collect();
-        Self { event, task: row.task.clone(), ring, count, frames }
+        Self { event, task: row.task.clone(), ring, cpu, count, frames }
     }
 
     fn row(&self) -> StackRow {
@@ -55,9 +61,9 @@ impl SavedStack {
             let SavedFrame { address, symbol, offset, line, instruction } = frame.clone();
             (address.0, Place { symbol, offset, line, instruction })
         };
-        let Self { event, ring, count, .. } = *self;
+        let Self { event, ring, cpu, count, .. } = *self;
         let frames = self.frames.iter().map(frame).collect();
-        StackRow { event, task: self.task.clone(), ring, frames, count }
+        StackRow { event, task: self.task.clone(), ring, cpu, frames, count }
     }
 }
 
@@ -67,6 +73,8 @@ struct SavedRow {
     task: String,
     ring: u8,
     bits: u8,
+    #[serde(default, skip_serializing_if = "is_boot")]
+    cpu: u16,
     address: Hex,
     symbol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,9 +109,21 @@ impl SavedProfile {
     pub fn of(profile: &Profile) -> Self {
         let row = |row: &Row| {
             let Place { symbol, offset, line, instruction } = row.place.clone();
-            let Row { event, ring, bits, count, .. } = *row;
+            let Row { event, ring, bits, cpu, count, .. } = *row;
             let (task, address) = (row.task.clone(), Hex(row.address));
-            SavedRow { event, task, ring, bits, address, symbol, offset, line, instruction, count }
+            SavedRow {
+                event,
+                task,
+                ring,
+                bits,
+                cpu,
+                address,
+                symbol,
+                offset,
+                line,
+                instruction,
+                count,
+            }
         };
         let instruction = |one: &Listed| {
             let Listed { address, label, bytes, text, line } = one.clone();
@@ -125,9 +145,10 @@ impl SavedProfile {
         let result = report.sampled().find(|result| result.item == self.item)?;
         let row = |row: &SavedRow| {
             let SavedRow { symbol, offset, line, instruction, .. } = row.clone();
-            let SavedRow { event, ring, bits, count, .. } = *row;
+            let SavedRow { event, ring, bits, cpu, count, .. } = *row;
             let place = Place { symbol, offset, line, instruction };
-            Row { event, task: row.task.clone(), ring, bits, address: row.address.0, place, count }
+            let (task, address) = (row.task.clone(), row.address.0);
+            Row { event, task, ring, bits, cpu, address, place, count }
         };
         let instruction = |one: &SavedInstruction| {
             let SavedInstruction { address, label, bytes, text, line } = one.clone();

@@ -12,6 +12,8 @@ pub struct StackRow {
     pub task: String,
     /// Its ring.
     pub ring: u8,
+    /// Its processor.
+    pub cpu: u16,
     /// The sampled instruction, and before it the calls that led to it, the newest first.
     pub frames: Vec<(u64, Place)>,
     /// How many samples.
@@ -36,6 +38,7 @@ pub fn rows(result: &SampleResult, resolver: &Resolver) -> Vec<StackRow> {
             event: seen.event as usize,
             task: name.cloned().unwrap_or_else(|| format!("task {}", seen.task)),
             ring: seen.ring,
+            cpu: super::processors::of_task(result, seen.task),
             frames: seen.frames.iter().map(|frame| place(frame.0)).collect(),
             count: seen.count,
         }

@@ -1,3 +1,5 @@
+mod processors;
+
 use super::pprof::proto;
 use super::*;
 use crate::cli::Format;
@@ -47,6 +49,7 @@ fn result() -> SampleResult {
         count,
         bytes: bytes.into(),
         bits: 64,
+        cpu: 0,
     };
     SampleResult {
         item: 4,
@@ -55,6 +58,7 @@ fn result() -> SampleResult {
         misses: vec![],
         restored: Vec::new(),
         events: vec![count("cycles", 100, 9), count("timer", 5000, 3)],
+        processors: Vec::new(),
         tasks: vec!["work".into()],
         schedule: None,
         code: vec![CodePlace {
@@ -161,6 +165,7 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         count,
         bytes: String::new(),
         bits: 64,
+        cpu: 0,
     };
     let task = |name: &str, end| TaskResult {
         name: name.into(),

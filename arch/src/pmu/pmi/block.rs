@@ -4,7 +4,7 @@ use super::accesses::{Accesses, Outcome};
 use super::chains::Chain;
 use super::edges::Edges;
 use super::groups::GroupLog;
-use super::handling::Handling;
+use super::handling::{AroundAll, Handling};
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
 use super::records_by_task::RecordsByTask;
@@ -178,6 +178,8 @@ pub struct ControlBlock {
     /// Its number in the upper half of RDMSR's result.
     pub(super) top_in_edx: u32,
     pub(super) slots: [Slot; SLOTS],
+    /// The writes around the handlers in Rust, worked out by whoever installs it.
+    pub(super) around: AroundAll,
 }
 
 const NO_WRITE: Write = Write::new(crate::msr::Msr(0), 0);
@@ -239,6 +241,7 @@ impl ControlBlock {
         top: 0,
         top_in_edx: 0,
         slots: [NO_SLOT; SLOTS],
+        around: AroundAll::NOTHING,
     };
 
     /// The block for the counters that `driver` has programmed: overflows are counted, counters go on from where

@@ -1,9 +1,9 @@
 //! The way in and out on this processor.
 
 use super::assembly::{self, Handlers};
-use super::handling::Around;
+use super::handling::AroundAll;
 use super::ibs::IBS_VECTOR;
-use super::service::{drain, pause, resume, service};
+use super::service::{drain, note_tick, pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
@@ -63,9 +63,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     // SAFETY: the caller's promise; the entries leave the interrupted code as it was.
     unsafe {
         let open = put(new, delivery, |block| {
-            serviced::OVERFLOW = Around::of_overflow(block);
-            serviced::TICK = Around::of_tick(block);
-            serviced::SAMPLE = Around::of_sample(block);
+            block.around = AroundAll::of(block);
             interrupts::set_entry(vector, entry);
             if block.sampling().is_some() {
                 let vector = if delivery == Delivery::Nmi { vector } else { IBS_VECTOR };
@@ -119,7 +117,11 @@ pub fn mask() {
 ///
 /// # Safety
 /// As for [`install`].
-unsafe fn put(mut new: ControlBlock, delivery: Delivery, enter: impl FnOnce(&ControlBlock)) -> u32 {
+unsafe fn put(
+    mut new: ControlBlock,
+    delivery: Delivery,
+    enter: impl FnOnce(&mut ControlBlock),
+) -> u32 {
     let lvt = match delivery {
         Delivery::Fixed => u32::from(VECTOR),
         Delivery::Nmi => MODE_NMI,
@@ -137,7 +139,7 @@ unsafe fn put(mut new: ControlBlock, delivery: Delivery, enter: impl FnOnce(&Con
         let this = smp::this();
         let mut installed = INSTALLED.lock();
         installed[this.index() / 64] |= 1 << (this.index() % 64);
-        enter(&new);
+        enter(&mut new);
         this.block().write(new);
     }
     lvt
@@ -237,6 +239,17 @@ pub unsafe fn let_out(frame: &TrapFrame) {
         let block = block();
         pause(&mut *block, &mut processor(&*block), &interrupted(frame));
     }
+}
+
+/// A sample by time is due at `frame`, where a timer has interrupted that serves others as well. Says whether such come late, so
+/// that the interval is to be doubled.
+///
+/// # Safety
+/// As for [`let_in`], behind [`let_out`].
+pub unsafe fn sample_tick(frame: &TrapFrame) -> bool {
+    // SAFETY: as above.
+    let block = unsafe { &mut *block() };
+    note_tick(block, &mut processor(block), &interrupted(frame))
 }
 
 /// The processor, for the handlers.

@@ -2,6 +2,7 @@
 
 use super::ControlBlock;
 use super::assembly::{STOPPED, TAIL, stopped_one_by_one};
+use super::ibs::Sampling;
 use super::serviced::{SERVICED_TAIL, serviced};
 use crate::pmu::FreezeKind;
 use crate::pmu::capabilities::Capabilities;
@@ -144,9 +145,9 @@ impl Around {
     }
 
     /// The unit begins the period that is the next one now.
-    pub(super) fn begin(&mut self, block: &ControlBlock) {
+    pub(super) fn begin(&mut self, sampling: Option<&Sampling>) {
         let last = (self.resumes as usize).checked_sub(1);
-        if let (Some(sampling), Some(last)) = (block.sampling(), last)
+        if let (Some(sampling), Some(last)) = (sampling, last)
             && self.after[last].msr == sampling.begin().msr
         {
             self.after[last] = sampling.begin();
@@ -165,6 +166,41 @@ impl Around {
     pub(super) const AFTER: usize = offset_of!(Self, after);
     pub(super) const STOPS: usize = offset_of!(Self, stops);
     pub(super) const RESUMES: usize = offset_of!(Self, resumes);
+}
+
+/// The writes around each of a processor's handlers. They stand in its block, so that no other processor's full log stops
+/// it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct AroundAll {
+    pub(super) overflow: Around,
+    pub(super) tick: Around,
+    pub(super) sample: Around,
+}
+
+impl AroundAll {
+    /// Nothing is written.
+    pub(super) const NOTHING: Self =
+        Self { overflow: Around::NOTHING, tick: Around::NOTHING, sample: Around::NOTHING };
+
+    /// Those of a block that is about to be installed.
+    pub(super) fn of(block: &ControlBlock) -> Self {
+        Self {
+            overflow: Around::of_overflow(block),
+            tick: Around::of_tick(block),
+            sample: Around::of_sample(block),
+        }
+    }
+
+    /// If counting has stopped, no handler lets the counters go on any more.
+    #[inline]
+    pub(super) fn follow(&mut self, stopped: bool) {
+        if stopped {
+            for around in [&mut self.overflow, &mut self.tick, &mut self.sample] {
+                around.resumes = 0;
+            }
+        }
+    }
 }
 
 impl ControlBlock {

@@ -299,7 +299,7 @@ pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     let mut around = Around::of_sample(block);
     put_all(raw, around.before());
     if handle(block, raw, from) {
-        around.begin(block);
+        around.begin(block.sampling());
         put_all(raw, around.after());
     }
 }

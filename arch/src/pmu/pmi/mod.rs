@@ -44,14 +44,14 @@ pub use chains::{Chain, MOST_CALLS};
 pub use edges::{Edge, Edges};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
-    mask, service_installed, shut, uninstall,
+    mask, sample_tick, service_installed, shut, uninstall,
 };
 pub use groups::{GroupLog, VECTORS};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
 pub use ibs::{Filter, IBS_VECTOR, Sampling, sampled};
 pub use service::{
-    Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
+    Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, note_tick, pause, resume, service, tick,
 };
 pub use table::{Row, Table};
 pub use throttle::Throttle;

@@ -176,16 +176,23 @@ pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 /// The part of [`tick`] between the writes.
 #[inline]
 pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
-    block.slots[TIMER_SLOT].overflows += 1;
-    let now = raw.tsc();
-    if block.times.add(now, from.rip) {
+    if note_tick(block, raw, from) {
         raw.slow_timer();
     }
-    note(block, raw, from, TIMER_BIT, None, Datum::default());
     raw.end();
     if block.stopped {
         put_all(raw, block.gate.off());
     }
+}
+
+/// Notes a tick as a sample. Says whether ticks come late, so that the interval is to be doubled.
+#[inline]
+pub fn note_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> bool {
+    block.slots[TIMER_SLOT].overflows += 1;
+    let now = raw.tsc();
+    let late = block.times.add(now, from.rip);
+    note(block, raw, from, TIMER_BIT, None, Datum::default());
+    late
 }
 
 pub(super) fn put_all(raw: &mut impl Raw, writes: &[Write]) {

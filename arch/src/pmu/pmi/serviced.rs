@@ -1,11 +1,14 @@
 //! The ways into the handlers in Rust that let counters go on as the last thing before the return.
 
+use super::ControlBlock;
 use super::entry::{interrupted, processor};
-use super::handling::Around;
+use super::handling::{Around, AroundAll};
 use super::ibs;
 use super::service::{handle, handle_tick};
 use crate::interrupts::TrapFrame;
+use crate::smp::Processor;
 use core::arch::naked_asm;
+use core::mem::offset_of;
 
 /// Instructions of an interrupt's end that a counter sees which was frozen until then: `add`, `dec` and `jnz` behind the
 /// write, 15 POPs, `add` and IRETQ.
@@ -17,13 +20,14 @@ pub(super) const fn serviced(count: u64) -> u64 {
     27 + SERVICED_TAIL + 7 * (count - 1)
 }
 
-/// The writes around a PMI's handler, and around a tick's. One processor samples; where several count, their writes are the same.
-pub(super) static mut OVERFLOW: Around = Around::NOTHING;
-pub(super) static mut TICK: Around = Around::NOTHING;
-/// The same around the handler of instruction-based samples.
-pub(super) static mut SAMPLE: Around = Around::NOTHING;
+/// Where the writes around a PMI's handler are in the processor's block, around a tick's, and around that of instruction-based
+/// samples.
+const OVERFLOW: usize = offset_of!(ControlBlock, around) + offset_of!(AroundAll, overflow);
+const TICK: usize = offset_of!(ControlBlock, around) + offset_of!(AroundAll, tick);
+const SAMPLE: usize = offset_of!(ControlBlock, around) + offset_of!(AroundAll, sample);
 
-/// Puts the interrupted code's registers into a [`TrapFrame`] as the common stub does, with the writes around the call.
+/// Puts the interrupted code's registers into a [`TrapFrame`] as the common stub does, with the writes around the call. The
+/// processor's block is found by the word above the frame ([`Processor`]), so that processors sample at the same time.
 macro_rules! entry {
     ($name:ident, $around:ident, $work:ident) => {
         #[unsafe(naked)]
@@ -33,7 +37,7 @@ macro_rules! entry {
                 "push rax", "push rbx", "push rcx", "push rdx", "push rsi", "push rdi", "push rbp",
                 "push r8", "push r9", "push r10", "push r11", "push r12", "push r13", "push r14", "push r15",
                 "cld",
-                "lea rbx, [rip + {around}]",
+                "mov rbx, [rsp + {above}]",
                 "mov ebp, [rbx + {stops}]",
                 "test ebp, ebp",
                 "jz 3f",
@@ -64,12 +68,12 @@ macro_rules! entry {
                 "pop rbp", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rbx", "pop rax",
                 "add rsp, 16",
                 "iretq",
-                around = sym $around,
+                above = const size_of::<TrapFrame>(),
                 work = sym $work,
-                stops = const Around::STOPS,
-                before = const Around::BEFORE,
-                resumes = const Around::RESUMES,
-                after = const Around::AFTER,
+                stops = const $around + Around::STOPS,
+                before = const $around + Around::BEFORE,
+                resumes = const $around + Around::RESUMES,
+                after = const $around + Around::AFTER,
             )
         }
     };
@@ -83,11 +87,9 @@ entry!(on_sample, SAMPLE, sampled);
 extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
     unsafe {
-        let block = &mut *super::block();
+        let block = &mut *Processor::of_frame(frame).block();
         handle(block, &mut processor(block), &interrupted(frame));
-        if block.stopped {
-            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
-        }
+        block.around.follow(block.stopped);
         !block.is_closed_at(frame.rip)
     }
 }
@@ -96,11 +98,9 @@ extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
 extern "sysv64" fn ticked(frame: &TrapFrame) -> bool {
     // SAFETY: as above. Both handlers run with interrupts off, and NMIs are not chosen together with the timer.
     unsafe {
-        let block = &mut *super::block();
+        let block = &mut *Processor::of_frame(frame).block();
         handle_tick(block, &mut processor(block), &interrupted(frame));
-        if block.stopped {
-            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
-        }
+        block.around.follow(block.stopped);
         !block.is_closed_at(frame.rip)
     }
 }
@@ -109,13 +109,11 @@ extern "sysv64" fn ticked(frame: &TrapFrame) -> bool {
 extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
     // SAFETY: as above: both interrupts are fixed ones, or this one is the NMI, and no counter interrupts.
     unsafe {
-        let block = &mut *super::block();
+        let block = &mut *Processor::of_frame(frame).block();
         let goes_on = ibs::handle(block, &mut processor(block), &interrupted(frame));
-        let around = &raw mut SAMPLE;
-        (*around).begin(block);
-        if block.stopped {
-            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
-        }
+        let sampling = block.sampling().copied();
+        block.around.sample.begin(sampling.as_ref());
+        block.around.follow(block.stopped);
         goes_on
     }
 }

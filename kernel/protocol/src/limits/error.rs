@@ -157,11 +157,6 @@ pub enum LimitError {
         "interval-ns needs delivery = \"fixed\": an NMI could come while a tick is being sampled"
     )]
     TimerWithNmi,
-    /// Two users of one timer.
-    #[error(
-        "interval-ns needs tick-ns = 0: the local APIC has one timer, which cannot both sample and switch between tasks"
-    )]
-    TimerWithTicks,
     /// What a history cannot have.
     #[error("history: {0}")]
     History(&'static str),

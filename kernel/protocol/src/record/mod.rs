@@ -55,7 +55,7 @@ pub use result::{
 };
 pub use sampling::{
     AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, SampleResult,
-    SampledCount, SampledStacks, Samples, SamplingCapability, Schedule, SourceCount, StackCount,
+    SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability, Schedule, SourceCount, StackCount,
     TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};

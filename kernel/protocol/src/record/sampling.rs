@@ -24,8 +24,12 @@ pub struct SampleResult {
     /// State that the item had changed and that was put back behind it, in the manuals' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
-    /// The events, in the job's order; the timer, if there is one, is the last.
+    /// The events, in the job's order; the timer, if there is one, is the last. Where several processors were sampled, their
+    /// numbers are sums over those, `last_period` is the longest, and `remarks` that are not of all name the processor.
     pub events: Vec<SampledCount>,
+    /// What each processor sampled, by its number; absent: the boot processor alone was sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<SampledProcessor>,
     /// Names of the tasks.
     pub tasks: Vec<String>,
     /// Where the tasks' code lies, in the same order.
@@ -121,8 +125,42 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
+fn is_boot(cpu: &u16) -> bool {
+    *cpu == 0
+}
+
+/// What one processor sampled, with counters, a control block and a log of its own.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SampledProcessor {
+    /// The processor's number.
+    pub cpu: u16,
+    /// Its events, as in `events` of the item: each with an account of its own.
+    pub events: Vec<SampledCount>,
+    /// Overflows whose address found no place in its histogram.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elsewhere: u64,
+    /// Samples in its log.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub logged: u64,
+    /// Interrupts whose sample did not fit its log.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// Whether its full log stopped its counters before the workload's end.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub stopped: bool,
+    /// Its interrupts that found an overflow.
+    pub interrupts: u64,
+    /// Its interrupts that found none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spurious: u64,
+    /// The timer's intervals on it, if a timer sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer: Option<TimerResult>,
+}
+
+/// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledCount {
     /// The event as the job has it, or `timer`.
@@ -203,6 +241,9 @@ pub struct AddressCount {
     /// 32 if 32-bit code was interrupted; absent: 64.
     #[serde(default = "usual", skip_serializing_if = "is_usual")]
     pub bits: u8,
+    /// The processor; absent: the boot processor.
+    #[serde(default, skip_serializing_if = "is_boot")]
+    pub cpu: u16,
 }
 
 /// How often PEBS records of one event had one data address.
@@ -341,7 +382,7 @@ pub struct EdgeCount {
     pub cycles: Option<u64>,
 }
 
-/// Single samples of one item, in the order in which they came.
+/// Single samples of one item, in the order in which they came; where several processors were sampled, those of one of them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Samples {
@@ -349,6 +390,9 @@ pub struct Samples {
     pub item: u32,
     /// Number of the first sample of this record.
     pub first: u64,
+    /// The processor, whose TSC is meant as well; absent: the boot processor.
+    #[serde(default, skip_serializing_if = "is_boot")]
+    pub cpu: u16,
     /// Addresses: each minus the one before it, as signed numbers; the first of a record as it is.
     pub addresses: Vec<i64>,
     /// TSC: likewise.

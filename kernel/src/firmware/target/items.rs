@@ -123,7 +123,7 @@ impl run::Machine for Target<'_> {
     }
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
-        self.gather(&item.workload.cpus())?;
+        self.take_into_use(&item.workload.cpus())?;
         let frames = &mut self.asked.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
         let processors = self.others.processors.as_ref();
@@ -135,7 +135,7 @@ impl run::Machine for Target<'_> {
     }
 
     fn count(&mut self, item: &Count) -> Result<CountResult, String> {
-        self.gather(&named_cpus(item, &counting::in_use()))?;
+        self.take_into_use(&named_cpus(item, &counting::in_use()))?;
         let frames = &mut self.asked.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
         let processors = self.others.processors.as_ref();
@@ -247,7 +247,7 @@ impl Target<'_> {
     }
 
     /// Takes the other processors into use, if there are others and one of `cpus` is among them.
-    fn gather(&mut self, cpus: &[u16]) -> Result<(), String> {
+    pub(in crate::firmware) fn take_into_use(&mut self, cpus: &[u16]) -> Result<(), String> {
         if Others::are_named(cpus) { self.form_team() } else { Ok(()) }
     }
 

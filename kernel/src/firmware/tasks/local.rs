@@ -5,19 +5,20 @@ use alloc::vec;
 use alloc::vec::Vec;
 use arch::apic;
 use arch::interrupts::TrapFrame;
-use arch::pmu::pmi::{self, Interval};
+use arch::pmu::pmi;
 use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
-use kernel::tasks::{Cause, Decision, ProcessorScheduler, Read, Timer};
+use kernel::tasks::{Cause, Deadlines, Decision, ProcessorScheduler, Read, Timer};
 
 /// RFLAGS.CF and RFLAGS.ZF (SDM vol. 1, 3.4.3.1).
 const CARRY: u64 = 1;
 const ZERO: u64 = 1 << 6;
 
-/// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
+/// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does.
 #[derive(Clone, Copy)]
 pub struct Sampled {
-    pub timer: Option<Interval>,
+    /// Time between two samples that the timer takes beside the scheduler's ticks, in TSC ticks.
+    pub interval: Option<u64>,
 }
 
 /// The tasks of one processor.
@@ -91,21 +92,27 @@ impl LocalTasks {
             places[usize::from(number)] = place;
         }
         let (cr2, stops, numbers) = (&mut self.cr2[..], &mut self.stops[..], &self.numbers[..]);
-        let mut switcher =
-            Switcher { scheduler, timer, sampled, places, numbers, cr2, stops, came: 0, went: 0 };
-        let sampling_timer = sampled.and_then(|sampled| sampled.timer);
+        let mut switcher = Switcher {
+            scheduler,
+            timer,
+            sampled: sampled.is_some(),
+            deadlines: None,
+            places,
+            numbers,
+            cr2,
+            stops,
+            came: 0,
+            went: 0,
+        };
+        let interval = sampled.and_then(|sampled| sampled.interval);
+        switcher.deadlines = interval.map(|interval| Deadlines::new(interval, tsc::now()));
         let mut on_event = |cause: task::Cause, task: usize, frame: &mut TrapFrame| match cause
             == task::Cause::Yield
-            && switcher.sampled.is_none()
+            && !switcher.sampled
         {
             true => switcher.yields(),
             false => switcher.event(cause, task, frame),
         };
-        if let Some(interval) = sampling_timer {
-            // SAFETY: ring 0, interrupts off, the APIC on. The scheduler has just stopped its own use of the timer, and
-            // does not take it up again.
-            unsafe { pmi::start_timer(interval) };
-        }
         // SAFETY: the caller's promise; interrupt table loaded, one workload at a time. When the last task is gone the
         // scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
         unsafe { task::run(&mut self.contexts, &mut on_event) };
@@ -116,7 +123,10 @@ impl LocalTasks {
 struct Switcher<'a> {
     scheduler: &'a mut dyn ProcessorScheduler,
     timer: apic::Timer,
-    sampled: Option<Sampled>,
+    /// Tasks are sampled.
+    sampled: bool,
+    /// What the timer serves, if it samples as well.
+    deadlines: Option<Deadlines>,
     /// Where each task is among those of this processor, by its number.
     places: Vec<usize>,
     /// The number of each.
@@ -143,7 +153,7 @@ impl Switcher<'_> {
     /// Anything else.
     #[inline(never)]
     fn event(&mut self, cause: task::Cause, task: usize, frame: &mut TrapFrame) -> usize {
-        if self.sampled.is_some() {
+        if self.sampled {
             // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
             // installed the block.
             unsafe { pmi::let_out(frame) };
@@ -151,6 +161,7 @@ impl Switcher<'_> {
         let now = tsc::now();
         let why = match cause {
             task::Cause::Start => Cause::Start,
+            task::Cause::Tick if !self.is_tick(now, frame) => return self.goes_on(task),
             task::Cause::Tick => self.tick(now, task, frame),
             task::Cause::Yield => Cause::Yield,
             task::Cause::Exit => Cause::Exit,
@@ -163,7 +174,7 @@ impl Switcher<'_> {
             task::Cause::Read | task::Cause::Mark => return self.asks(cause, task, frame),
         };
         let next = match why {
-            Cause::Tick if self.sampled.is_none() => match self.scheduler.ticked(now) {
+            Cause::Tick if !self.sampled => match self.scheduler.ticked(now) {
                 Some(next) => self.places[usize::from(next)],
                 None => self.decide(why, now),
             },
@@ -193,25 +204,37 @@ impl Switcher<'_> {
                 frame.rflags = frame.rflags & !(CARRY | ZERO) | flags;
             }
         }
-        if self.sampled.is_some() {
-            // SAFETY: as for `let_out`; the task that ran goes on.
+        self.goes_on(task)
+    }
+
+    /// The task that ran goes on.
+    fn goes_on(&mut self, task: usize) -> usize {
+        if self.sampled {
+            // SAFETY: as for `let_out`.
             unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
         }
         task
+    }
+
+    /// The timer came at `now`: takes the sample that is due. Says whether it is the scheduler's tick as well.
+    fn is_tick(&mut self, now: u64, frame: &TrapFrame) -> bool {
+        let Some(deadlines) = &mut self.deadlines else { return true };
+        let due = deadlines.take(now);
+        // SAFETY: as for `let_out`, which was called.
+        if due.sample && unsafe { pmi::sample_tick(frame) } {
+            deadlines.double();
+        }
+        let now = tsc::now();
+        self.timer.once(deadlines.next(now));
+        due.tick
     }
 
     /// Asks who goes on, and does what is to be done for it.
     #[inline(never)]
     fn decide(&mut self, why: Cause, now: u64) -> usize {
         let Decision { next, timer } = self.scheduler.decide(why, now);
-        match self.sampled.and_then(|sampled| sampled.timer) {
-            Some(_) if next.is_none() => {
-                pmi::stop_timer();
-            }
-            Some(_) => {}
-            None => self.set(timer),
-        }
-        if let (Some(task), true) = (next, self.sampled.is_some()) {
+        self.set(timer);
+        if let (Some(task), true) = (next, self.sampled) {
             // SAFETY: as for `let_out`.
             unsafe { pmi::let_in(task.into()) };
         }
@@ -233,6 +256,11 @@ impl Switcher<'_> {
     }
 
     fn set(&mut self, timer: Timer) {
+        if let (Some(deadlines), Timer::Once(_) | Timer::Every(_)) = (&mut self.deadlines, timer) {
+            let now = tsc::now();
+            deadlines.set(timer, now);
+            return self.timer.once(deadlines.next(now));
+        }
         match timer {
             Timer::Leave => {}
             Timer::Once(ticks) => self.timer.once(ticks),

@@ -259,17 +259,27 @@ impl Sampler for Host {
         }
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
+    fn gather(&mut self, _: &[u16], _: bool) -> Result<(), String> {
+        unreachable!("nothing is sampled")
+    }
+    fn on(
+        &mut self,
+        _: u16,
+        _: &mut dyn FnMut(&mut dyn arch::pmu::Registers, &mut Driver),
+    ) -> Result<(), String> {
+        unreachable!("nothing is sampled")
+    }
     fn load_task(&mut self, _: &Task, _: &Gate) -> (CodePlace, core::ops::Range<u64>) {
         unreachable!("nothing is sampled")
     }
     fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
         unreachable!("nothing is sampled")
     }
-    fn run_tasks(&mut self, _: &Sampling) -> Result<Scheduled, String> {
+    fn run_tasks(&mut self, _: &Sampling, _: Option<u64>) -> Result<Scheduled, String> {
         unreachable!("nothing is sampled")
     }
-    fn deliver(&mut self, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
-    fn withdraw(&mut self) -> ControlBlock {
+    fn deliver(&mut self, _: u16, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
+    fn withdraw(&mut self, _: u16) -> ControlBlock {
         ControlBlock::EMPTY
     }
     fn clocks(&self) -> [u64; 2] {

@@ -12,14 +12,14 @@ fn c5_a_session_starts_again_with_one_call() {
         Session::arm(&mut host.pmu, &mut host.driver, &item, (events, Besides::default()), 1);
     let (mut session, block) = armed.unwrap();
     host.load_task(task, &host.driver.gate());
-    host.deliver(block, Delivery::Fixed, None);
+    host.deliver(0, block, Delivery::Fixed, None);
     for _ in 0..3 {
         host.run_task(task, true).unwrap();
-        let mut block = host.withdraw();
+        let mut block = host.withdraw(0);
         let overflows = block.slot(session.events[0].counter.index()).overflows;
         assert_eq!((overflows, block.pmis), (10, 10));
         session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
-        host.deliver(block, Delivery::Fixed, None);
+        host.deliver(0, block, Delivery::Fixed, None);
     }
 }
 

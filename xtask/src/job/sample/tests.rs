@@ -82,7 +82,10 @@ fn i8_tasks_are_written_as_for_a_run_and_keep_their_own_labels() {
 #[test]
 fn c7_what_is_wrong_with_tasks_is_named_with_its_place() {
     for (from, to, part) in [
-        ("period = 100", "period = 100\ninterval-ns = 10000", "interval-ns needs tick-ns = 0"),
+        ("period = 100", "period = 100\ninterval-ns = 10", "interval-ns is 10"),
+        ("ring = 3", "cpu = 256", "cpu is 256"),
+        ("ring = 3", "cpu = -1", "x.toml: line 10, column"),
+        ("ring = 3\nparent = 'a'", "cpu = 1\ncapacity = 1", "x.toml: line 11, column"),
         ("period = 100", "period = 100\nlimit-us = 0", "limit-us is 0"),
         ("period = 100", "period = 100\nturns = 5", "turns stands in each"),
         ("ring = 3", "ring = 2", "ring is 2"),
@@ -96,8 +99,44 @@ fn c7_what_is_wrong_with_tasks_is_named_with_its_place() {
     }
     let bare = "[[sample]]\nevents = ['cycles']\nperiod = 100";
     assert!(tasks(bare).unwrap_err().contains("there is no code"));
-    let both = TASKS.replace("period = 100", "period = 100\ninterval-ns = 10000\ntick-ns = 0");
-    assert_eq!(tasks(&both).unwrap().0.interval_ns, 10_000);
+}
+
+/// One timer serves the scheduler's ticks and the samples.
+#[test]
+fn m8_an_interval_goes_with_ticks() {
+    for ticks in ["", "\ntick-ns = 0", "\ntick-ns = 50000"] {
+        let both =
+            TASKS.replace("period = 100", &format!("period = 100\ninterval-ns = 10000{ticks}"));
+        let (sampling, ..) = tasks(&both).unwrap();
+        let expected = match ticks {
+            "" => super::super::workload::DEFAULT_TICK_NS,
+            ticks => ticks.rsplit_once(' ').unwrap().1.parse().unwrap(),
+        };
+        assert_eq!((sampling.interval_ns, sampling.workload.tick_ns), (10_000, expected));
+    }
+}
+
+/// Each processor has a log, all of which share what there is.
+#[test]
+fn m11_logs_of_several_processors_share_the_room() {
+    let on = |capacity: &str, cpus: [&str; 2]| {
+        let text = TASKS.replace("period = 100", &format!("period = 100\n{capacity}"));
+        let text = text.replace("name = 'a'", &format!("name = 'a'\n{}", cpus[0]));
+        tasks(&text.replace("parent = 'a'", cpus[1])).map(|(sampling, ..)| sampling.capacity)
+    };
+    for (cpus, default) in [
+        (["", "parent = 'a'"], 4096),
+        (["cpu = 3", "parent = 'a'"], 4096),
+        (["cpu = 3", "cpu = 3"], 4096),
+        (["", "cpu = 1"], 2048),
+        (["cpu = 1", "cpu = 2"], 2048),
+    ] {
+        assert_eq!(on("", cpus), Ok(default), "{cpus:?}");
+    }
+    assert_eq!(on("capacity = 2048", ["cpu = 1", "cpu = 2"]), Ok(2048));
+    let error = on("capacity = 2049", ["cpu = 1", "cpu = 2"]).unwrap_err();
+    assert!(error.contains("capacity, of all processors together, is 4098"), "{error}");
+    assert!(error.contains("x.toml:1") || error.contains("line 1"), "{error}");
 }
 
 #[test]

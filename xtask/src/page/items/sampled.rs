@@ -2,11 +2,13 @@
 
 mod groups;
 mod memory;
+mod processors;
 
 use super::{note, percent, share, table};
 use crate::page::Document;
 use crate::render::samples::{intervals, warnings};
 use crate::samples::edges::{self, EdgeRow};
+use crate::samples::processors::named;
 use crate::samples::{Listing, Profile, Row, width};
 use html_report::model::{Cell, Code, Flame, Frame, Instruction, Part, Table, Tone};
 use protocol::record::{SampleResult, SampledCount};
@@ -31,6 +33,7 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     }));
     parts.extend(result.timer.as_ref().map(|timer| Part::Text(intervals(timer))));
     parts.push(events(result));
+    parts.extend(processors::accounts(result));
     parts.extend(
         result.schedule.as_ref().map(|one| super::tasks::of_tasks(&one.tasks, result.emulated)),
     );
@@ -39,6 +42,7 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     for (event, count) in result.events.iter().enumerate() {
         if profile.total(event) > 0 {
             parts.push(Part::Flame(flame(&profile, event, count)));
+            parts.extend(processors::tasks(&profile, event, &count.event));
             parts.push(symbols(&profile, event, count));
             parts.extend(source_lines(&profile, event, count));
             for (what, lines) in
@@ -89,7 +93,7 @@ fn events(result: &SampleResult) -> Part {
     table("What became of the overflows", &head, 2, result.events.iter().map(row).collect())
 }
 
-/// Task, function, source line, instruction: from the outermost in.
+/// Task, function, source line, instruction: from the outermost in. The outermost of several processors is the processor.
 fn flame(profile: &Profile, event: usize, count: &SampledCount) -> Flame {
     let mut root = Tree::default();
     let stacks: Vec<_> = profile.stacks.iter().filter(|row| row.event == event).collect();
@@ -97,7 +101,8 @@ fn flame(profile: &Profile, event: usize, count: &SampledCount) -> Flame {
         let task = format!("{}, ring {}", row.task, row.ring);
         let leaf = row.frames.first().map(|(at, place)| format!("{at:#x} {}", place.instruction));
         let frames = row.symbols().map(str::to_string).chain(leaf);
-        root.add([task].into_iter().chain(frames), row.count);
+        let cpu = named(profile.result, row.cpu);
+        root.add(cpu.into_iter().chain([task]).chain(frames), row.count);
     }
     if !stacks.is_empty() {
         return Flame {
@@ -110,7 +115,8 @@ fn flame(profile: &Profile, event: usize, count: &SampledCount) -> Flame {
         let task = format!("{}, ring {}{}", row.task, row.ring, width(row.bits));
         let line = row.place.line.clone();
         let frames = [Some(task), Some(row.place.symbol.clone()), line, Some(instruction(row))];
-        root.add(frames.into_iter().flatten(), row.count);
+        let cpu = named(profile.result, row.cpu);
+        root.add(cpu.into_iter().chain(frames.into_iter().flatten()), row.count);
     }
     Flame {
         title: format!("Where {} samples lie: task, function, line, instruction", count.event),

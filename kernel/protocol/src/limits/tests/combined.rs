@@ -54,7 +54,6 @@ fn m9_m11_a_histogram_takes_no_option_of_single_samples_and_a_timer_no_nmi() {
         (s.keep, s.registers, s.on_full) = (Keep::Samples, 1, OnFull::Stop);
     };
     assert_eq!(check(kept), Ok(()));
-    assert_eq!(check(|s| s.workload.tick_ns = 1_000), Err(LimitError::TimerWithTicks));
 }
 
 /// One task of ring 0 that nothing preempts is called, and has the room of a snippet; any other is scheduled, and has that
