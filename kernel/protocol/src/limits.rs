@@ -12,6 +12,7 @@ mod count;
 mod error;
 mod gate;
 mod memory;
+mod moving;
 mod snippet;
 
 pub(crate) use count::check_count;
@@ -235,6 +236,7 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         return Err(LimitError::TimerWithTicks);
     }
     range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
+    moving::check_sampling(sampling)?;
     match &sampling.workload.tasks[..] {
         [task] if !sampling.is_scheduled() => {
             name(&task.name)?;

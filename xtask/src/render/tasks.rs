@@ -217,6 +217,8 @@ mod tests {
             child_user_instructions: Some(0),
             added_to: None,
             outlived: None,
+            moves: None,
+            shares: Vec::new(),
             cpu: 0,
             bits: if end == TaskEnd::Fault { 32 } else { 64 },
             ended_bits: (end == TaskEnd::Limit).then_some(32),
@@ -279,7 +281,8 @@ mod tests {
     fn processors_are_told_with_what_is_known_of_their_work() {
         let told = |processors: &[u32], in_turn, begin_skew, end_skew| {
             let processors = processors.to_vec();
-            let together = Together { processors, in_turn, begin_skew, end_skew };
+            let shares = Vec::new();
+            let together = Together { processors, in_turn, begin_skew, end_skew, shares };
             anstream::adapter::strip_str(&super::together(&together)).to_string()
         };
         assert_eq!(told(&[3], false, None, None), "processor 3\n");

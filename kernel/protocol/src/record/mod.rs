@@ -25,7 +25,7 @@ pub use cores::{
     Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
 };
 pub use count::{
-    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountSnapshot, CountValue,
+    CountCpu, CountGate, CountInterval, CountReading, CountShare, CountResult, CountSnapshot, CountValue,
     CountedEnergy, CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
@@ -56,7 +56,9 @@ pub use sampling::{
     SampledCount, SampledStacks, Samples, SamplingCapability, Schedule, SourceCount, StackCount,
     TimerResult,
 };
-pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
+pub use tasks::{
+    ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,
+};
 pub use times::Times;
 
 pub use crate::kinds::Record;
