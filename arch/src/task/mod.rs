@@ -292,10 +292,6 @@ impl Running<'_> {
 }
 
 /// Whose registers are kept where.
-fn place<'a>(
-    contexts: &'a mut Contexts,
-    kernel: &'a mut Context,
-    index: usize,
-) -> &'a mut Context {
+fn place<'a>(contexts: &'a mut Contexts, kernel: &'a mut Context, index: usize) -> &'a mut Context {
     contexts.get_mut(index).unwrap_or(kernel)
 }

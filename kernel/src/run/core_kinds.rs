@@ -145,7 +145,8 @@ fn of_several_kinds(task: &Task, kinds: &Kinds) -> Option<String> {
     let Some(Affinity::These(cpus)) = &task.cpus else { return None };
     let kind = |cpu: u16| kinds.get(usize::from(cpu)).copied().flatten();
     let first = kind(*cpus.first()?)?;
-    let other = cpus.iter().find(|&&cpu| kind(cpu) != Some(first) && usize::from(cpu) < kinds.len());
+    let other =
+        cpus.iter().find(|&&cpu| kind(cpu) != Some(first) && usize::from(cpu) < kinds.len());
     let (cpu, other) = (cpus[0], *other?);
     let is = kind(other).map_or("of none that is told".to_string(), |kind| kind.to_string());
     Some(format!(

@@ -1,10 +1,10 @@
 //! Events that are counted while tasks run.
 
+use super::tasks::of_moves;
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Count;
 use crate::limits::{self, LimitError};
 use crate::record::{CountResult, CountValue, CountedEvent, TaskResult, Uncounted};
-use super::tasks::of_moves;
 use crate::verdict::{Figure, figure};
 use crate::workload::Workload;
 use alloc::format;

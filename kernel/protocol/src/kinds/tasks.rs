@@ -51,7 +51,10 @@ impl ItemRecord for TasksResult {
         all.extend(of_moves(&self.tasks));
         for task in &self.tasks {
             for share in &task.shares {
-                let (name, user) = (format!("instructions:u, task {}, cpu {}", task.name, share.processor), share.user_instructions);
+                let (name, user) = (
+                    format!("instructions:u, task {}, cpu {}", task.name, share.processor),
+                    share.user_instructions,
+                );
                 all.push(figure(name, user.map(|count| count as f64)));
             }
         }

@@ -1,7 +1,7 @@
 //! Bounds of counting over tasks.
 
-use super::{gate, moving};
 use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
+use super::{gate, moving};
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
 

@@ -129,9 +129,11 @@ impl CountResult {
             all.push((format!(", kernel, cpu {processor}"), share.kernel));
             let moving = self.tasks.iter().zip(&share.tasks);
             let moving = moving.filter(|(task, _)| task.moves.is_some());
-            all.extend(moving.map(|(task, value)| {
-                (format!(", task {}, cpu {processor}", task.name), *value)
-            }));
+            all.extend(
+                moving.map(|(task, value)| {
+                    (format!(", task {}, cpu {processor}", task.name), *value)
+                }),
+            );
         }
         all
     }

@@ -25,8 +25,8 @@ pub use cores::{
     Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
 };
 pub use count::{
-    CountCpu, CountGate, CountInterval, CountReading, CountShare, CountResult, CountSnapshot, CountValue,
-    CountedEnergy, CountedEvent, CountedSet, Eviction,
+    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountShare, CountSnapshot,
+    CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};

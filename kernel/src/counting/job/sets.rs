@@ -100,11 +100,7 @@ impl Sets {
 }
 
 /// Processors that `bind` needs, and for whom there.
-fn places(
-    (bind, alone): (&Bind, bool),
-    workload: &Workload,
-    in_use: &[u16],
-) -> Vec<(u16, Scope)> {
+fn places((bind, alone): (&Bind, bool), workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)> {
     let whole = |cpus: &[u16]| cpus.iter().map(|&cpu| (cpu, Scope::System)).collect();
     match bind {
         Bind::System => whole(&workload.cpus()),
@@ -135,7 +131,9 @@ fn places(
 pub fn named_cpus(item: &Count, in_use: &[u16]) -> Vec<u16> {
     let mut cpus = item.workload.cpus();
     for set in item.all_sets() {
-        cpus.extend(places((set.bind, set.alone), &item.workload, in_use).iter().map(|(cpu, _)| *cpu));
+        cpus.extend(
+            places((set.bind, set.alone), &item.workload, in_use).iter().map(|(cpu, _)| *cpu),
+        );
     }
     cpus.sort_unstable();
     cpus.dedup();

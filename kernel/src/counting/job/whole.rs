@@ -9,7 +9,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{self, Bind};
 use protocol::record::{
-    CountCpu, CountInterval, CountResult, CountShare, CountValue, CountedEvent, CountedSet, Eviction,
+    CountCpu, CountInterval, CountResult, CountShare, CountValue, CountedEvent, CountedSet,
+    Eviction,
 };
 
 /// What a processor counted of one set.
