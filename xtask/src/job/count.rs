@@ -291,6 +291,7 @@ impl FileItem for CountFile {
         let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
         let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
         names.whole.extend(Names::of_events(self.energy.iter()));
+        names.whole.extend(self.workload.figures_of_moves());
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
             let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
             names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));

@@ -508,6 +508,7 @@ impl SampleFile {
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
+            cpus: None,
             core: None,
             outlives: false,
             program: None,

@@ -52,6 +52,8 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "{}", energy(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
+    out += &super::moves::of_tasks(&count.tasks, count.together.as_ref(), width);
+    out += &super::moves::of_counts(count, width);
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
@@ -165,7 +167,7 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Table {
     table
 }
 
-fn right_but(table: &mut Table, head: &[String], left: usize) {
+pub(super) fn right_but(table: &mut Table, head: &[String], left: usize) {
     table.set_header(head);
     for index in left..head.len() {
         if let Some(column) = table.column_mut(index) {
@@ -234,6 +236,8 @@ pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
         for (task, value) in count.tasks.iter().zip(&event.tasks) {
             rows.push((name(&format!(", task {}", task.name)), *value));
         }
+        let shares = count.shares_of(event).into_iter();
+        rows.extend(shares.map(|(whose, value)| (name(&whose), value)));
     }
     let readings = count.named_readings().into_iter();
     rows.extend(readings.map(|(name, value)| (format!("count {name}"), value)));
