@@ -313,15 +313,16 @@ impl tasks::Machine for Processors<'_> {
     }
 
     fn left(&mut self, task: usize) -> Left {
-        let found = self.loaded.iter().find_map(|here| here.left(task as u16));
-        let frame_of = |context: &Context| *context.frame();
         let (frame, cr2) = match self.moving.get(task) {
             // It faulted on one of them, if it did.
             Some(context) => {
                 let cr2 = self.loaded.iter().filter_map(|here| here.cr2.get(task)).max();
-                (frame_of(context), cr2.copied().unwrap_or_default())
+                (*context.frame(), cr2.copied().unwrap_or_default())
             }
-            None => found.map(|(context, cr2)| (frame_of(context), cr2)).unwrap_or_default(),
+            None => {
+                let found = self.loaded.iter().find_map(|here| here.left(task as u16));
+                found.map(|(context, cr2)| (*context.frame(), cr2)).unwrap_or_default()
+            }
         };
         let memory = &mut self.slots.0[task];
         let count = memory.count_mut()[emit::COUNT_AT..][..8].try_into();

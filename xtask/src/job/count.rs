@@ -383,7 +383,10 @@ impl Section for CountFile {
             let mut counted = count.item()?;
             programs.fill(&count.workload, &mut counted.workload)?;
             let item = Item::Count(counted);
-            let wrong = |error: LimitError| count.refused_at(&count.place, error.to_string());
+            let wrong = |error: LimitError| {
+                let of_task = count.workload.task_error(&error);
+                of_task.unwrap_or_else(|| count.refused_at(&count.place, error.to_string()))
+            };
             limits::check_item(&item).map_err(wrong)?;
             Ok((item, None))
         };
