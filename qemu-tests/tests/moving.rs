@@ -67,18 +67,18 @@ fn moved(task: &TaskResult) -> (u64, Vec<u32>) {
 
 #[test]
 fn i8_t9_c3_tasks_that_move_between_processors_are_exact_and_add_up_on_each() {
-    let job = "[[count]]\nevents = [\"instructions:u\", \"instructions\"]\ntick-ns = 40000\n"
+    let job = "[[count]]\nevents = [\"instructions:u\", \"instructions\"]\ntick-ns = 20000\n"
         .to_string()
-        + &task("count", "parent", 1, 3_000, "cpus = \"any\"")
-        + &task("count", "child", 4, 2_000, "parent = \"parent\"")
-        + &task("count", "other", 0, 4_000, "cpus = [0, 1]")
-        + &task("count", "alone", 2, 1_000, "cpu = 1")
+        + &task("count", "parent", 1, 30_000, "cpus = \"any\"")
+        + &task("count", "child", 4, 20_000, "parent = \"parent\"")
+        + &task("count", "other", 0, 40_000, "cpus = [0, 1]")
+        + &task("count", "alone", 2, 10_000, "cpu = 1")
         + "[[count]]\nname = \"one\"\nevents = [\"instructions:u\"]\nbind = { task = \"parent\" }\ntick-ns = 30000\n"
-        + &task("count", "parent", 1, 3_000, "cpus = [1, 0]")
-        + &task("count", "child", 4, 2_000, "parent = \"parent\"")
-        + &task("count", "other", 0, 4_000, "cpus = [0, 1]");
-    let [parent, child] = [instructions(1, 3_000), instructions(4, 2_000)];
-    let [other, alone] = [instructions(0, 4_000), instructions(2, 1_000)];
+        + &task("count", "parent", 1, 30_000, "cpus = [1, 0]")
+        + &task("count", "child", 4, 20_000, "parent = \"parent\"")
+        + &task("count", "other", 0, 40_000, "cpus = [0, 1]");
+    let [parent, child] = [instructions(1, 30_000), instructions(4, 20_000)];
+    let [other, alone] = [instructions(0, 40_000), instructions(2, 10_000)];
     for model in MODELS {
         let ran = emulated(model, 2, &job);
         let counts: Vec<&CountResult> = ran.report.counts().collect();
@@ -87,20 +87,30 @@ fn i8_t9_c3_tasks_that_move_between_processors_are_exact_and_add_up_on_each() {
         let (user, both) = (&all.events[0], &all.events[1]);
         let tasks: Vec<u64> = user.tasks.iter().map(|task| task.raw).collect();
         assert_eq!(tasks, [parent + child, child, other, alone], "{model:?}");
-        assert_eq!((user.sum.raw, user.kernel.raw), (parent + child + other + alone, 0), "{model:?}");
+        assert_eq!(
+            (user.sum.raw, user.kernel.raw),
+            (parent + child + other + alone, 0),
+            "{model:?}"
+        );
         let parents = [None, Some(0), None, None];
         adds_up(all, user, &parents);
         adds_up(all, both, &parents);
         // Each ran on both processors, and is counted on both.
         for (index, task) in all.tasks[..3].iter().enumerate() {
             let (moves, cpus) = moved(task);
-            assert!(moves >= 3 && cpus == [0, 1], "{model:?}: {task:?}");
+            assert!(moves >= 1 && cpus == [0, 1], "{model:?}: {task:?}");
             assert!(user.shares.iter().all(|share| share.tasks[index].raw > 0), "{model:?}");
         }
         assert_eq!((all.tasks[3].moves, all.tasks[3].cpu), (None, 1));
         let moves: u64 = all.tasks.iter().filter_map(|task| task.moves).sum();
         let together = all.together.as_ref().expect("two processors");
-        assert_eq!(together.shares.iter().map(|share| share.taken).sum::<u64>(), moves, "{model:?}");
+        assert_eq!(
+            together.shares.iter().map(|share| share.taken).sum::<u64>(),
+            moves,
+            "{model:?}"
+        );
+        println!("{model:?}: {moves} moves");
+        assert!(moves >= 10, "{model:?}: {moves}");
         // A set follows its task and its child, and nothing else.
         whole(&one.tasks);
         let tasks: Vec<u64> = one.events[0].tasks.iter().map(|task| task.raw).collect();
@@ -145,13 +155,15 @@ fn i8_t9_tasks_move_where_processors_have_nothing_to_do_and_in_the_same_way_each
 }
 
 /// On processors that really run at once, without a PMU: each task is on one of them at a time, with its registers, for thousands of
-/// moves.
+/// moves. Each turn gives way, as ticks are the host's.
 #[test]
 fn i8_t9_tasks_on_processors_that_run_at_once_keep_their_registers_for_thousands_of_moves() {
-    let mut job = "[[run]]\ntick-ns = 50000\nlimit-us = 60000000\n".to_string();
-    for (number, turns) in (0..7).zip([1_000_000_u64; 7]) {
-        let ring = if number % 2 == 0 { "" } else { "extended = true" };
-        job += &task("run", &format!("t{number}"), number, turns, &format!("cpus = \"any\"\n{ring}"));
+    let mut job = "[[run]]\nlimit-us = 600000000\n".to_string();
+    for number in 0..7 {
+        let ring = if number % 2 == 0 { "3" } else { "0" };
+        let one = task("run", &format!("t{number}"), number, 30_000, "cpus = \"any\"");
+        let one = one.replace("ring = 3", &format!("ring = {ring}"));
+        job += &one.replace("asm = \"", "asm = \"int 0x83; ");
     }
     let guest = Guest { cpus: Cpus::Many(4), ..Guest::new(Boot::Direct, &job) };
     let ran = Guest { icount: Icount::Off, ..guest }.run();
@@ -160,6 +172,7 @@ fn i8_t9_tasks_on_processors_that_run_at_once_keep_their_registers_for_thousands
     let [run] = runs[..] else { panic!("{:?}", ran.errors()) };
     whole(&run.tasks);
     let moves: u64 = run.tasks.iter().map(|task| moved(task).0).sum();
+    println!("{moves} moves");
     assert!(moves >= 1_000, "{moves}");
     let together = run.together.as_ref().unwrap();
     assert_eq!((together.processors.len(), together.in_turn), (4, false));

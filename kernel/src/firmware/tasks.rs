@@ -391,6 +391,32 @@ impl<'w, W> Places<'w, W> {
     }
 }
 
+/// What a processor does at the same time as the others.
+enum Phase {
+    Open,
+    Run,
+    End,
+    Close,
+}
+
+/// Has all processors do `each` phase at the same time, each told its place among all in use.
+fn together(
+    processors: Option<&AllProcessors>,
+    skew: impl Fn(&[u64]) -> u64,
+    each: &(dyn Fn(usize, &Phase) + Sync),
+) -> Together {
+    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
+    let on_all = |phase: Phase| smp::on_all(|place| each(place, &phase)).expect(BOOT);
+    let at_once = |phase: Phase| {
+        let done = smp::at_instant(&offsets, LEAD_TICKS, |place| each(place, &phase));
+        Some(skew(&done.expect(BOOT).tsc))
+    };
+    on_all(Phase::Open);
+    let (begin_skew, end_skew) = (at_once(Phase::Run), at_once(Phase::End));
+    on_all(Phase::Close);
+    Together { begin_skew, end_skew, ..Together::default() }
+}
+
 /// All at the same time.
 fn at_once(
     work: &[Mutex<Work>],
@@ -399,22 +425,16 @@ fn at_once(
     processors: Option<&AllProcessors>,
 ) -> Together {
     let places = Places::new(work, cpus);
-    let of = |place: usize| places.of(place);
-    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.open())).expect(BOOT);
-    let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        if let Some(mut one) = of(place) {
-            one.scheduler.begin();
-            one.tasks(machine, None);
+    together(processors, |tsc| places.skew(tsc), &|place, phase| {
+        let Some(mut one) = places.of(place) else { return };
+        match phase {
+            Phase::Open => one.scheduler.open(),
+            Phase::Run => {
+                one.scheduler.begin();
+                one.tasks(machine, None);
+            }
+            Phase::End => one.scheduler.end(),
+            Phase::Close => one.scheduler.close(),
         }
-    });
-    let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        of(place).iter_mut().for_each(|one| one.scheduler.end());
-    });
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.close())).expect(BOOT);
-    Together {
-        begin_skew: Some(places.skew(&began.expect(BOOT).tsc)),
-        end_skew: Some(places.skew(&ended.expect(BOOT).tsc)),
-        ..Together::default()
-    }
+    })
 }

@@ -88,7 +88,7 @@ pub struct Read {
 impl Observer for () {}
 
 /// Sees what the other does, if there is one.
-impl<O: Observer> Observer for Option<&mut O> {
+impl<O: Observer + ?Sized> Observer for Option<&mut O> {
     fn created(&mut self, task: u16, parent: Option<u16>) {
         self.iter_mut().for_each(|observer| observer.created(task, parent));
     }
@@ -267,7 +267,10 @@ pub fn run_beating<O: Observer>(
     let hz = machine.tsc_hz();
     let heart = heart.map(|beat| assigned::Heart::new(beat, workload, [limit_us, hz]));
     let Outcome { together, tasks: went, switches, ticks } = match workload.moves() {
-        true => moving::run(workload, [limit_us, hz], watched, machine, heart),
+        true => {
+            let observers = watched.iter_mut().map(|(cpu, one)| (*cpu, one as &mut dyn Observer));
+            moving::run(workload, [limit_us, hz], observers.collect(), machine, heart)
+        }
         false => {
             let bounds = [limit_us, hz];
             let (together, schedulers) = assigned::run(workload, bounds, watched, machine, heart);

@@ -92,8 +92,8 @@ impl LocalTasks {
         let mut contexts = core::mem::take(&mut self.contexts);
         // SAFETY: the caller's promise; interrupt table loaded, one workload at a time. When the last task is gone the
         // scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
-        let run = |decide: task::Decide| unsafe { task::run(&mut contexts, decide) };
-        self.switch(machine, sampled, scheduler, run);
+        let mut run = |decide: task::Decide| unsafe { task::run(&mut contexts, decide) };
+        self.switch(machine, sampled, scheduler, &mut run);
         self.contexts = contexts;
     }
 
@@ -109,8 +109,9 @@ impl LocalTasks {
     ) {
         let Moving { contexts, handovers } = moving;
         // SAFETY: as above.
-        let run = |decide: task::Decide| unsafe { task::run_moving(contexts, handovers, decide) };
-        self.switch(machine, None, scheduler, run);
+        let mut run =
+            |decide: task::Decide| unsafe { task::run_moving(contexts, handovers, decide) };
+        self.switch(machine, None, scheduler, &mut run);
     }
 
     /// Calls `run` with what is done at each event.
@@ -119,7 +120,7 @@ impl LocalTasks {
         machine: &probe::Machine,
         sampled: Option<Sampled>,
         scheduler: &mut dyn ProcessorScheduler,
-        run: impl FnOnce(task::Decide),
+        run: &mut dyn FnMut(task::Decide),
     ) {
         let Some(timer) = timer(machine) else { return };
         // A switch is no place to search.

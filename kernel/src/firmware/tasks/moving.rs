@@ -1,8 +1,8 @@
 //! Tasks that move, on the processors that hand them to each other.
 
 use super::local::LocalTasks;
-use super::{LEAD_TICKS, Places};
-use crate::firmware::per_cpu::{AllProcessors, BOOT};
+use super::{Phase, Places, together};
+use crate::firmware::per_cpu::AllProcessors;
 use crate::firmware::probe;
 use alloc::vec::Vec;
 use arch::smp::{self, Handover};
@@ -54,23 +54,21 @@ fn visit(
 
 /// One after the other, each until its tick, or until its task gives way or ends.
 fn take_turns(all: &[Visited], cpus: &[u16], moving: Moving, machine: &probe::Machine) -> Together {
-    let on_each = |work: &(dyn Fn(&mut (LocalTasks, &mut AssignedProcessor)) + Sync)| {
+    let on_each = |work: &(dyn Fn(&mut (LocalTasks, &mut AssignedProcessor)) + Sync), due: bool| {
         for (one, &cpu) in all.iter().zip(cpus) {
-            smp::run_on(cpu.into(), || work(&mut one.lock()))
-                .expect("the boot processor, and those in use");
-        }
-    };
-    on_each(&|one| one.1.scheduler.open());
-    on_each(&|one| one.1.scheduler.begin());
-    while !all[0].lock().1.scheduler.is_over() {
-        for (one, &cpu) in all.iter().zip(cpus) {
-            if one.lock().1.scheduler.has_next() {
-                smp::run_on(cpu.into(), || visit(&mut one.lock(), moving, machine)).expect(BOOT);
+            if due || one.lock().1.scheduler.has_next() {
+                smp::run_on(cpu.into(), || work(&mut one.lock()))
+                    .expect("the boot processor, and those in use");
             }
         }
+    };
+    on_each(&|one| one.1.scheduler.open(), true);
+    on_each(&|one| one.1.scheduler.begin(), true);
+    while !all[0].lock().1.scheduler.is_over() {
+        on_each(&|one| visit(one, moving, machine), false);
     }
-    on_each(&|one| one.1.scheduler.end());
-    on_each(&|one| one.1.scheduler.close());
+    on_each(&|one| one.1.scheduler.end(), true);
+    on_each(&|one| one.1.scheduler.close(), true);
     Together { in_turn: all.len() > 1, ..Together::default() }
 }
 
@@ -83,26 +81,21 @@ fn at_once(
     processors: Option<&AllProcessors>,
 ) -> Together {
     let places = Places::new(all, cpus);
-    let of = |place: usize| places.of(place);
-    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.1.scheduler.open())).expect(BOOT);
-    let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        let Some(mut one) = of(place) else { return };
-        one.1.scheduler.begin();
-        while !one.1.scheduler.is_over() {
-            match one.1.scheduler.has_next() {
-                true => visit(&mut one, moving, machine),
-                false => spin_loop(),
+    together(processors, |tsc| places.skew(tsc), &|place, phase| {
+        let Some(mut one) = places.of(place) else { return };
+        match phase {
+            Phase::Open => one.1.scheduler.open(),
+            Phase::Run => {
+                one.1.scheduler.begin();
+                while !one.1.scheduler.is_over() {
+                    match one.1.scheduler.has_next() {
+                        true => visit(&mut one, moving, machine),
+                        false => spin_loop(),
+                    }
+                }
             }
+            Phase::End => one.1.scheduler.end(),
+            Phase::Close => one.1.scheduler.close(),
         }
-    });
-    let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        of(place).iter_mut().for_each(|one| one.1.scheduler.end());
-    });
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.1.scheduler.close())).expect(BOOT);
-    Together {
-        begin_skew: Some(places.skew(&began.expect(BOOT).tsc)),
-        end_skew: Some(places.skew(&ended.expect(BOOT).tsc)),
-        ..Together::default()
-    }
+    })
 }

@@ -9,11 +9,11 @@ use protocol::record::TaskEnd;
 use protocol::workload::Workload;
 
 /// The scheduler of one processor.
-pub(super) struct Local<'a, O> {
+pub(super) struct Local<'a, 'o> {
     shared: &'a Shared,
     /// Its place among the processors.
     place: usize,
-    observer: Option<&'a mut O>,
+    observer: Option<&'a mut (dyn Observer + 'o)>,
     heart: Option<Heart<'a>>,
     /// The task that runs; `None`: the kernel.
     current: Option<u16>,
@@ -31,14 +31,14 @@ pub(super) struct Local<'a, O> {
     pub taken: u64,
 }
 
-impl<'a, O: Observer> Local<'a, O> {
+impl<'a, 'o> Local<'a, 'o> {
     /// The scheduler of processor `cpu` at `place`, with the ticks of `workload`, whose tasks may take `limit` TSC ticks each.
     pub fn new(
         shared: &'a Shared,
         (place, cpu): (usize, u16),
         workload: &Workload,
         [limit, hz]: [u64; 2],
-        (observer, heart): (Option<&'a mut O>, Option<Heart<'a>>),
+        (observer, heart): (Option<&'a mut (dyn Observer + 'o)>, Option<Heart<'a>>),
     ) -> Self {
         Self {
             shared,
@@ -96,12 +96,11 @@ impl<'a, O: Observer> Local<'a, O> {
     }
 
     /// Who comes next, when the running task has had its turn.
-    fn next(&mut self, cause: Cause) -> Option<u16> {
+    fn next(&mut self) -> Option<u16> {
         let Shared { state, handovers, .. } = self.shared;
         let mut state = state.lock();
         state.waits(self.place);
-        let balances = matches!(cause, Cause::Start | Cause::Tick | Cause::Stall);
-        let next = state.next(self.place, balances, handovers)?;
+        let next = state.next(self.place, handovers)?;
         if Some(next) != self.current {
             let moves = |state: &super::State| state.tasks[usize::from(next)].moves;
             let before = moves(&state);
@@ -112,7 +111,7 @@ impl<'a, O: Observer> Local<'a, O> {
     }
 }
 
-impl<O: Observer> ProcessorScheduler for Local<'_, O> {
+impl ProcessorScheduler for Local<'_, '_> {
     fn open(&mut self) {
         self.observer.iter_mut().for_each(|observer| observer.opened());
     }
@@ -148,7 +147,7 @@ impl<O: Observer> ProcessorScheduler for Local<'_, O> {
         // Where processors work in turn, whatever happens is the end of this one's.
         let next = match self.shared.in_turn && cause != Cause::Start {
             true => None,
-            false => self.next(cause),
+            false => self.next(),
         };
         self.catch_up();
         self.switch(next);

@@ -54,15 +54,15 @@ pub(super) struct Went {
 }
 
 /// Runs loaded tasks, as [`super::assigned::run`] does those that do not move.
-pub(super) fn run<O: Observer>(
+pub(super) fn run(
     workload: &Workload,
     [limit_us, hz]: [u64; 2],
-    watched: &mut [(u16, O)],
+    mut observers: Vec<(u16, &mut (dyn Observer + '_))>,
     machine: &mut impl Machine,
     heart: Option<Heart>,
 ) -> Outcome {
     let mut cpus = workload.cpus();
-    cpus.extend(watched.iter().map(|(cpu, _)| *cpu));
+    cpus.extend(observers.iter().map(|(cpu, _)| *cpu));
     cpus.sort_unstable();
     cpus.dedup();
     let shared = Shared {
@@ -71,18 +71,17 @@ pub(super) fn run<O: Observer>(
         in_turn: machine.works_in_turn() && cpus.len() > 1,
     };
     let limit = (u128::from(limit_us) * u128::from(hz) / 1_000_000) as u64;
-    let mut observers: Vec<_> = watched.iter_mut().map(|(cpu, one)| (*cpu, Some(one))).collect();
     let local = |(place, &cpu): (usize, &u16)| {
-        let own = observers.iter_mut().find(|(own, _)| *own == cpu);
-        let observer = own.and_then(|(_, observer)| observer.take());
+        let own = observers.iter().position(|(own, _)| *own == cpu);
+        let observer = own.map(|own| &mut *observers.swap_remove(own).1);
         Local::new(&shared, (place, cpu), workload, [limit, hz], (observer, heart))
     };
-    let mut locals: Vec<Local<O>> = cpus.iter().enumerate().map(local).collect();
+    let mut locals: Vec<Local> = cpus.iter().enumerate().map(local).collect();
     let assigned = locals.iter_mut().zip(&cpus);
     let mut assigned: Vec<AssignedProcessor> =
         assigned.map(|(local, &cpu)| AssignedProcessor { cpu, scheduler: local }).collect();
     let together = machine.run_moving(&mut assigned, &shared.handovers);
-    let share = |local: &Local<O>| ProcessorShare {
+    let share = |local: &Local| ProcessorShare {
         taken: local.taken,
         switches: local.switches,
         ticks: local.ticks,

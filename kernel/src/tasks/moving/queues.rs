@@ -1,8 +1,8 @@
 //! Who waits where, and who comes next: what all processors share, behind a lock.
 //!
-//! Each processor has a queue. One that is idle, and each at its tick, takes a task from the longest queue, if that is longer than its
-//! own: the one that has waited longest of those that may run on it. It is the next one to run there, so that none is taken to
-//! and fro and never runs.
+//! Each processor has a queue. Whenever it looks for its next task, as it is idle, at its tick, or as its task gives way or ends, it takes
+//! one from the longest queue, if that is longer than its own: the one that has waited longest of those that may run on it. It is the
+//! next one to run there, so that none is taken to and fro and never runs.
 
 use super::super::scheduler::Account;
 use alloc::collections::VecDeque;
@@ -176,12 +176,9 @@ impl State {
         self.load(place) > 0 || self.longest(place, handovers).is_some()
     }
 
-    /// Gives processor `place`, which runs none, its next task, if there is one. `balances`: it takes one from a longer queue even if
-    /// its own is not empty.
-    pub fn next(&mut self, place: usize, balances: bool, handovers: &[Handover]) -> Option<u16> {
-        if (balances || self.queues[place].is_empty())
-            && let Some((from, at)) = self.longest(place, handovers)
-        {
+    /// Gives processor `place`, which runs none, its next task, if there is one.
+    pub fn next(&mut self, place: usize, handovers: &[Handover]) -> Option<u16> {
+        if let Some((from, at)) = self.longest(place, handovers) {
             let task = self.queues[from].remove(at);
             task.into_iter().for_each(|task| self.queues[place].push_front(task));
         }
