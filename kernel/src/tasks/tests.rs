@@ -32,7 +32,7 @@ pub(super) struct Made {
     pub tick: Option<(u64, Option<u64>)>,
     taken: u64,
     /// TSC ticks that the kernel takes each time.
-    cost: u64,
+    pub cost: u64,
     /// The firmware's quick ways are taken where they answer.
     quick: bool,
     /// Processors work in turn where tasks move.

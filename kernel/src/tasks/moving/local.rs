@@ -130,7 +130,9 @@ impl ProcessorScheduler for Local<'_, '_> {
         if let Some(heart) = &mut self.heart {
             heart.tell_of(cause, now, &mut self.observer);
         }
-        let longer = self.stalls.note(cause) && self.ticker.lengthen();
+        // The start of a turn says nothing of how far the tasks got in the last one.
+        let is_start = cause == Cause::Start;
+        let longer = !is_start && self.stalls.note(cause) && self.ticker.lengthen();
         if matches!(cause, Cause::Tick | Cause::Stall) && self.ticker.ticks() {
             self.ticks += 1;
             self.intervals.add(now);
@@ -145,7 +147,7 @@ impl ProcessorScheduler for Local<'_, '_> {
             self.catch_up();
         }
         // Where processors work in turn, whatever happens is the end of this one's.
-        let next = match self.shared.in_turn && cause != Cause::Start {
+        let next = match self.shared.in_turn && !is_start {
             true => None,
             false => self.next(),
         };

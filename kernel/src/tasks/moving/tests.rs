@@ -50,6 +50,7 @@ impl Made {
             leave(handovers, running, next);
             running = next;
             let Some(task) = next else { return };
+            self.now += self.cost;
             cause = self.until_event(usize::from(task));
         }
     }
@@ -179,6 +180,18 @@ fn i8_a_task_that_takes_too_long_in_all_is_ended_wherever_it_is() {
             assert!(task.moves > Some(1) && task.shares.len() == 2, "{task:?}");
         }
     }
+}
+
+/// Each turn begins anew, and the ticks have to become longer over several of them.
+#[test]
+fn i8_t9_ticks_that_leave_no_time_in_turns_are_lengthened() {
+    let mut made = Made::new(&[Habits::default(); 3]);
+    made.cost = 1_000;
+    let tasks = [on(30, &[0, 1], None), on(30, &[0, 1], None), on(30, &[0, 1], None)];
+    let (summary, _) = run_on(&mut made, &tasks, 200);
+    assert!(summary.tasks.iter().all(|task| task.turns == 30), "{summary:?}");
+    let lengthened = summary.ticks.lengthened.expect("too short");
+    assert!([800, 1_600, 3_200].contains(&lengthened), "{lengthened}");
 }
 
 #[test]
