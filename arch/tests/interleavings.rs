@@ -37,6 +37,8 @@ mod sync {
 mod arrival;
 #[path = "../src/smp/exchange.rs"]
 mod exchange;
+#[path = "../src/smp/handover.rs"]
+mod handover;
 #[path = "../src/smp/mailbox.rs"]
 mod mailbox;
 #[path = "../src/smp/rendezvous.rs"]
@@ -44,6 +46,7 @@ mod rendezvous;
 
 use arrival::{Arrival, Arrived};
 use exchange::Exchange;
+use handover::Handover;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::sync::{Arc, Notify};
@@ -278,5 +281,62 @@ fn m10_each_answer_is_that_of_its_question() {
             assert_eq!(shared.1.get(), number + 1);
         }
         other.join().unwrap();
+    });
+}
+
+/// A processor leaves a task: it puts it into the queue, which has a lock, and only then keeps its registers. The other one, which has
+/// found it in the queue, has it when it is told that nobody has, and sees the registers; or it is turned away.
+#[test]
+fn i8_t9_a_task_is_had_by_one_processor_that_sees_what_the_other_kept_in_every_order() {
+    check(3, || {
+        let shared = Arc::new((sync::Mutex::new(0_u32), Handover::new(), Plain::new()));
+        let turns = |place: usize, shared: &(sync::Mutex<u32>, Handover, Plain)| {
+            let mut had = 0;
+            for _ in 0..2 {
+                let mut waiting = shared.0.lock();
+                // The queue has it or has it not, as the lock says; who takes it from there has to have it.
+                if *waiting == 0 || !shared.1.is_free_for(place) || !shared.1.take(place) {
+                    continue;
+                }
+                *waiting -= 1;
+                drop(waiting);
+                shared.2.add(1);
+                // It leaves: queued before it is let go.
+                *shared.0.lock() += 1;
+                shared.2.add(10);
+                shared.1.give_up();
+                had += 1;
+            }
+            had
+        };
+        *shared.0.lock() = 1;
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || turns(1, &other));
+        let had = turns(0, &shared) + other.join().unwrap();
+        assert!(had >= 2, "who is turned away, is so as the other one has it: {had}");
+        assert!(shared.1.take(2) && shared.2.get() == 11 * had);
+    });
+}
+
+/// It has one processor, whoever asks, until that one gives it up.
+#[test]
+fn i8_what_one_processor_has_no_other_gets() {
+    check(3, || {
+        let shared = Arc::new((Handover::new(), Plain::new()));
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            let has = other.0.take(1);
+            if has {
+                assert!(other.0.take(1) && !other.0.take(0) && !other.0.is_free_for(0));
+                other.1.add(1);
+            }
+            has
+        });
+        let has = shared.0.take(0);
+        if has {
+            shared.1.add(1);
+        }
+        assert!(has != other.join().unwrap());
+        assert_eq!(shared.1.get(), 1);
     });
 }

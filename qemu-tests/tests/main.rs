@@ -46,6 +46,7 @@ mod linux_same;
 mod measure;
 mod memory;
 mod metrics;
+mod moving;
 mod named_events;
 mod network_boot;
 mod objects;

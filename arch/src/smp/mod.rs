@@ -6,8 +6,10 @@
 //! - [`run_on`], [`on_all`], [`on_some`]: work for a processor, for all at once, or for some. [`Instant`]: something read on all of them at one
 //!   instant, with the skew that it really had. [`offsets`]: how far their time stamp counters are apart.
 //!
-//! The memory that they share for this is in `mailbox`, `arrival`, `rendezvous` and `exchange`, which know nothing of the machine: a model
-//! checker (`tests/interleavings.rs`) goes through all orders in which processors can come through them.
+//! [`Handover`]: which processor has something that goes from one to another.
+//!
+//! The memory that they share for this is in `mailbox`, `arrival`, `rendezvous`, `exchange` and `handover`, which know nothing of the
+//! machine: a model checker (`tests/interleavings.rs`) goes through all orders in which processors can come through them.
 //!
 //! Between two pieces of work a processor is halted with interrupts on, so that it takes nothing from the others: no
 //! bus, no shared core, and under an emulator no instructions.
@@ -16,6 +18,7 @@
 mod arrival;
 mod bring_up;
 mod exchange;
+mod handover;
 mod instant;
 mod mailbox;
 mod offsets;
@@ -29,6 +32,7 @@ mod trampoline;
 mod work;
 
 pub use bring_up::{Signals, Silent, bring_up};
+pub use handover::Handover;
 pub use instant::{Instant, at_instant, skew};
 pub use offsets::{Offset, Round, best, offsets};
 pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};

@@ -7,22 +7,25 @@
 //! returns with the frame in the context of whoever goes on. Which task is whose turn, and when the next tick comes, is not
 //! decided here.
 //!
-//! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
+//! Each processor runs its own tasks, or those that it has taken over from others ([`run_moving`]), and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
 //! descriptor tables and the data segments are put right when a task ends, and breakpoints are off then: whoever watches a
 //! task by debug registers sets them when it is given the processor. One that switches interrupts off keeps the processor.
 
 mod context;
+mod contexts;
 mod entry;
 pub mod memory;
 mod segments;
 
 pub use context::{Context, Extended};
+pub use contexts::MovingContexts;
 
 use crate::apic;
 use crate::descriptors;
 use crate::interrupts::{self, TrapFrame, exception};
-use crate::smp::{self, Processor};
+use crate::smp::{self, Handover, Processor};
 use crate::state::Core as State;
+use contexts::Contexts;
 use core::arch::asm;
 use core::sync::atomic::Ordering;
 use spin::Mutex;
@@ -77,7 +80,7 @@ pub fn fault_address() -> u64 {
 
 /// A run in progress.
 pub(crate) struct Running<'a> {
-    contexts: &'a mut [Context],
+    contexts: Contexts<'a>,
     kernel: Context,
     state: State,
     /// Who has the processor.
@@ -119,9 +122,34 @@ fn count_runs(begins: bool) {
 /// stacks that are mapped, in address spaces that have the kernel at the same place as this one; what the code writes
 /// to must be memory that nothing else relies on. When `decide` says `None`, the timer must have been stopped.
 pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
+    // SAFETY: the caller's promise.
+    unsafe { run_some(|this, stack| Contexts::own(contexts, this, stack), decide) };
+}
+
+/// The same of contexts that go from one processor to another. A context is let go, by its handover, when another one is in the
+/// processor in its place. Its page tables need no shootdown: nobody changes them while tasks run, and the processor that takes it
+/// over loads CR3, which leaves nothing in its TLB but what is the kernel's (SDM vol. 3, 4.10.4.1).
+///
+/// # Safety
+/// As for [`run`]. Each processor that runs these contexts has the same handovers, one for each, and `decide` names those alone that
+/// it has taken for this processor.
+pub unsafe fn run_moving(contexts: &MovingContexts, handovers: &[Handover], decide: Decide) {
+    // SAFETY: the caller's promise.
+    unsafe { run_some(|this, stack| Contexts::moving(contexts, handovers, this, stack), decide) };
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn run_some<'a>(
+    contexts: impl FnOnce(&'static Processor, u64) -> Contexts<'a>,
+    decide: Decide<'a>,
+) {
     let this = smp::this();
     // SAFETY: ring 0 runs with the tables of this processor, and tasks one at a time.
     let (stack, device) = unsafe { descriptors::task_stack_of(this) };
+    let contexts = contexts(this, device.as_u64());
+    // What leaves has to be kept whole: the short way leaves some of it in the processor.
+    let harmless = if contexts.move_away() { 0 } else { context::harmless() };
     let mut running = Running {
         contexts,
         kernel: Context::kernel(),
@@ -130,11 +158,9 @@ pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
         decide,
         inside: true,
         stack,
-        harmless: context::harmless(),
+        harmless,
     };
-    for context in running.contexts.iter_mut().chain([&mut running.kernel]) {
-        context.belongs_to(this, device.as_u64());
-    }
+    running.kernel.belongs_to(this, device.as_u64());
     // SAFETY: as above. The place is changed back below.
     let before = unsafe { core::mem::replace(&mut *stack.cast(), running.kernel.stack()) };
     // Nothing uses the variable but this processor's handlers, until they have come back here.
@@ -163,7 +189,7 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
         .filter(|running| !running.inside && running.current != KERNEL);
     let Some(running) = task.filter(|_| !foreign) else { return false };
     // It lies on the stack for exceptions.
-    place(running.contexts, &mut running.kernel, running.current).keep(frame);
+    place(&mut running.contexts, &mut running.kernel, running.current).keep(frame);
     running.restore();
     // SAFETY: a context's frame, which nothing changes before its task is interrupted.
     *frame = unsafe { *faulted(running, frame) };
@@ -237,15 +263,22 @@ impl Running<'_> {
             self.restore();
         }
         let Self { contexts, kernel, current, harmless, .. } = self;
-        if to != *current {
-            let held = place(contexts, kernel, *current).hold(*harmless);
+        let from = *current;
+        if to != from {
+            let held = place(contexts, kernel, from).hold(*harmless);
+            contexts.arrive(to);
             // SAFETY: as above; the kernel's was kept at the start.
             unsafe { place(contexts, kernel, to).load(held) };
         }
-        let next = place(contexts, kernel, to);
+        let next: *mut Context = place(contexts, kernel, to);
+        // SAFETY: as above; this processor has the context until it leaves it, which it does not here.
+        let next = unsafe { &*next };
         // SAFETY: as above.
         unsafe { self.stack.write_unaligned(next.stack()) };
         (*current, self.inside) = (to, to == KERNEL);
+        if to != from {
+            contexts.leave(from);
+        }
         next.frame()
     }
 
@@ -263,10 +296,6 @@ impl Running<'_> {
 }
 
 /// Whose registers are kept where.
-fn place<'a>(
-    contexts: &'a mut [Context],
-    kernel: &'a mut Context,
-    index: usize,
-) -> &'a mut Context {
+fn place<'a>(contexts: &'a mut Contexts, kernel: &'a mut Context, index: usize) -> &'a mut Context {
     contexts.get_mut(index).unwrap_or(kernel)
 }

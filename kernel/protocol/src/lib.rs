@@ -27,6 +27,7 @@
 
 extern crate alloc;
 
+pub mod affinity;
 pub mod authentication;
 pub mod bits;
 pub mod checksum;

@@ -12,6 +12,7 @@ mod count;
 mod error;
 mod gate;
 mod memory;
+mod moving;
 mod schedule;
 mod snippet;
 
@@ -228,6 +229,7 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         return Err(LimitError::TimerWithNmi);
     }
     range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
+    moving::check_sampling(sampling)?;
     match &sampling.workload.tasks[..] {
         [task] if !sampling.is_scheduled() => {
             name(&task.name)?;

@@ -1,5 +1,6 @@
 //! Work that goes on over time, for counting and sampling: tasks that a scheduler switches between.
 
+use crate::affinity::{self, Affinity};
 use crate::bits::Bits;
 use crate::core_kind::CoreKind;
 use crate::job::LoopCounter;
@@ -64,6 +65,8 @@ pub struct Task<'a> {
     pub outlives: bool,
     /// The number of the processor that it runs on; `None`: its parent's, or the first.
     pub cpu: Option<u16>,
+    /// The processors that it may run on, between which it then moves; `None`: those of its parent, unless it names one itself.
+    pub cpus: Option<Affinity>,
     /// The kind of core that it runs on, among whose processors `cpu` is then counted, from 0 on.
     pub core: Option<CoreKind>,
     /// What its code is when it starts. 32-bit code has EBX in place of R14, and its loop counts in memory.
@@ -90,7 +93,11 @@ impl Workload<'_> {
     /// The processors of all tasks, in the order of their numbers.
     #[must_use]
     pub fn cpus(&self) -> Vec<u16> {
-        let mut cpus: Vec<u16> = (0..self.tasks.len()).map(|index| self.cpu_of(index)).collect();
+        let all = 0..self.tasks.len();
+        let mut cpus: Vec<u16> = match self.moves() {
+            true => all.flat_map(|index| self.cpus_of(index)).collect(),
+            false => all.map(|index| self.cpu_of(index)).collect(),
+        };
         cpus.sort_unstable();
         cpus.dedup();
         cpus
@@ -159,8 +166,11 @@ pub fn check(workload: &Workload) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// A task is started by its parent, so on the same processor.
+/// A task is started by its parent, so on the same processor unless it moves.
 fn check_place(workload: &Workload, index: usize) -> Result<(), LimitError> {
+    if workload.moves() {
+        return affinity::check(workload, index);
+    }
     let (cpu, task) = (workload.cpu_of(index), &workload.tasks[index]);
     range("cpu", cpu.into(), 0, MAX_CPU.into())?;
     match task.parent.map(|parent| (parent, workload.cpu_of(usize::from(parent)))) {
@@ -217,6 +227,7 @@ pub(crate) mod tests {
             parent,
             cpu: None,
             core: None,
+            cpus: None,
             outlives: false,
             program: None,
             bits: Bits::SixtyFour,

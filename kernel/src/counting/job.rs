@@ -445,6 +445,7 @@ impl CountRun {
                 cpus: Vec::new(),
                 kernel: value(&kernel.counts()[index]),
                 tasks: tasks.iter().map(|counts| value(&counts.counts()[index])).collect(),
+                shares: Vec::new(),
                 overflows: request.every.map(|_| session.overflows()[index]),
                 remarks: one.counting.remarks.clone(),
             });

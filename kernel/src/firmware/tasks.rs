@@ -1,6 +1,7 @@
 //! The processors as those that run tasks.
 
 mod local;
+mod moving;
 mod ring3;
 
 use super::per_cpu::{AllProcessors, BOOT};
@@ -11,20 +12,21 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::memory::{Frames, Space};
 use arch::pmu::Capabilities;
-use arch::smp;
+use arch::smp::{self, Handover};
 use arch::task::memory::{self, Memory};
-use arch::task::{Context, Extended};
+use arch::task::{Context, Extended, MovingContexts};
 use kernel::heartbeat::Beat;
 use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, AssignedProcessor, Emitted, Left, Summary};
 use local::{LocalTasks, Sampled, timer};
+use moving::Moving;
 use protocol::bits::Bits;
 use protocol::checksum::crc32;
 use protocol::program::{STACK_BYTES, STACK_END};
 use protocol::record::{ProgramKey, TaskResult, Together};
 use protocol::workload::{Ring, Task, Tasks, Workload};
 use ring3::UserInstructions;
-use spin::Mutex;
+use spin::{Mutex, MutexGuard};
 
 /// Memory of tasks, kept from one workload for the next.
 #[derive(Default)]
@@ -64,10 +66,16 @@ pub fn run(item: &Tasks, processors: &mut Processors) -> Result<Summary, String>
     let through: Option<Vec<u64>> = counters.iter().map(|(_, counter)| counter.through).collect();
     let Some(through) = through.filter(|through| !through.is_empty()) else { return Ok(summary) };
     summary.user_instructions = Some(through.iter().sum());
+    let shares = summary.together.iter_mut().flat_map(|together| &mut together.shares);
+    shares.zip(&through).for_each(|(share, &through)| share.user_instructions = Some(through));
     for (index, task) in summary.tasks.iter_mut().enumerate() {
         let counts = || counters.iter().map(|(_, counter)| counter.counts[index]);
         task.user_instructions = Some(counts().map(|counts| counts.own).sum());
         task.child_user_instructions = Some(counts().map(|counts| counts.children).sum());
+        for share in &mut task.shares {
+            let there = counters.iter().find(|(cpu, _)| u32::from(*cpu) == share.processor);
+            share.user_instructions = there.map(|(_, counter)| counter.counts[index].own);
+        }
     }
     Ok(summary)
 }
@@ -83,6 +91,8 @@ pub struct Processors<'a> {
     processors: Option<&'a AllProcessors>,
     /// Tasks that are loaded, by processor.
     loaded: Vec<LocalTasks>,
+    /// Those that move, in their order.
+    moving: Vec<Context>,
     /// Where the code of each task lies.
     emitted: Vec<Emitted>,
     sampled: Option<Sampled>,
@@ -99,7 +109,7 @@ impl<'a> Processors<'a> {
         (slots, programs): (&'a mut Slots, &'a mut Programs),
         processors: Option<&'a AllProcessors>,
     ) -> Self {
-        let (loaded, emitted) = (Vec::new(), Vec::new());
+        let (loaded, moving, emitted) = (Vec::new(), Vec::new(), Vec::new());
         let (sampled, heart) = (None, None);
         Self {
             machine,
@@ -109,6 +119,7 @@ impl<'a> Processors<'a> {
             programs,
             processors,
             loaded,
+            moving,
             emitted,
             sampled,
             heart,
@@ -232,13 +243,18 @@ impl tasks::Machine for Processors<'_> {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
         self.loaded = workload.cpus().into_iter().map(LocalTasks::new).collect();
+        self.moving.clear();
         self.emitted.clear();
         for (index, task) in workload.tasks.iter().enumerate() {
             let (context, emitted) = self.prepare(index, task)?;
+            self.emitted.push(emitted);
+            if workload.moves() {
+                self.moving.push(context);
+                continue;
+            }
             let cpu = workload.cpu_of(index);
             let here = self.loaded.iter_mut().find(|here| here.cpu == cpu);
             here.expect("every task has its processor").push(index as u16, context);
-            self.emitted.push(emitted);
         }
         Ok(self.emitted.clone())
     }
@@ -277,9 +293,36 @@ impl tasks::Machine for Processors<'_> {
         (processors != [0]).then_some(Together { processors, ..together })
     }
 
+    fn works_in_turn(&self) -> bool {
+        self.machine.emulated.is_some()
+    }
+
+    fn run_moving(
+        &mut self,
+        assigned: &mut [AssignedProcessor],
+        handovers: &[Handover],
+    ) -> Option<Together> {
+        let cpus: Vec<u32> = assigned.iter().map(|one| u32::from(one.cpu)).collect();
+        let contexts = MovingContexts::new(core::mem::take(&mut self.moving));
+        let (moving, in_turn) = (Moving { contexts: &contexts, handovers }, self.works_in_turn());
+        let (together, visited) =
+            moving::run(moving, assigned, self.machine, self.processors, in_turn);
+        (self.loaded, self.moving) = (visited, contexts.into_inner());
+        Some(Together { processors: cpus, ..together })
+    }
+
     fn left(&mut self, task: usize) -> Left {
-        let found = self.loaded.iter().find_map(|here| here.left(task as u16));
-        let (frame, cr2) = found.map(|(context, cr2)| (*context.frame(), cr2)).unwrap_or_default();
+        let (frame, cr2) = match self.moving.get(task) {
+            // It faulted on one of them, if it did.
+            Some(context) => {
+                let cr2 = self.loaded.iter().filter_map(|here| here.cr2.get(task)).max();
+                (*context.frame(), cr2.copied().unwrap_or_default())
+            }
+            None => {
+                let found = self.loaded.iter().find_map(|here| here.left(task as u16));
+                found.map(|(context, cr2)| (*context.frame(), cr2)).unwrap_or_default()
+            }
+        };
         let memory = &mut self.slots.0[task];
         let count = memory.count_mut()[emit::COUNT_AT..][..8].try_into();
         Left {
@@ -321,6 +364,58 @@ impl Work<'_, '_> {
 /// From the moment when all are ready to the instant at which they begin, in ticks: longer than it takes to hear of it.
 const LEAD_TICKS: u64 = 20_000;
 
+/// What some processors do, for those that are told their place among all in use.
+struct Places<'w, W> {
+    all: &'w [Mutex<W>],
+    /// Of each processor in use: its part among `all`.
+    parts: Vec<Option<usize>>,
+}
+
+impl<'w, W> Places<'w, W> {
+    /// Of `all`, those of `cpus`.
+    fn new(all: &'w [Mutex<W>], cpus: &[u16]) -> Self {
+        let has = |number: usize| cpus.iter().position(|&cpu| number == usize::from(cpu));
+        Self { all, parts: smp::in_use().map(|one| has(one.index())).collect() }
+    }
+
+    /// The part of the processor at `place`, if it has one.
+    fn of(&self, place: usize) -> Option<MutexGuard<'w, W>> {
+        self.parts.get(place).copied().flatten().map(|at| self.all[at].lock())
+    }
+
+    /// How far times of those that have a part are apart, among the times of all.
+    fn skew(&self, tsc: &[u64]) -> u64 {
+        let own = tsc.iter().zip(&self.parts).filter(|(_, part)| part.is_some());
+        smp::skew(&own.map(|(tsc, _)| *tsc).collect::<Vec<u64>>())
+    }
+}
+
+/// What a processor does at the same time as the others.
+enum Phase {
+    Open,
+    Run,
+    End,
+    Close,
+}
+
+/// Has all processors do `each` phase at the same time, each told its place among all in use.
+fn together(
+    processors: Option<&AllProcessors>,
+    skew: impl Fn(&[u64]) -> u64,
+    each: &(dyn Fn(usize, &Phase) + Sync),
+) -> Together {
+    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
+    let on_all = |phase: Phase| smp::on_all(|place| each(place, &phase)).expect(BOOT);
+    let at_once = |phase: Phase| {
+        let done = smp::at_instant(&offsets, LEAD_TICKS, |place| each(place, &phase));
+        Some(skew(&done.expect(BOOT).tsc))
+    };
+    on_all(Phase::Open);
+    let (begin_skew, end_skew) = (at_once(Phase::Run), at_once(Phase::End));
+    on_all(Phase::Close);
+    Together { begin_skew, end_skew, ..Together::default() }
+}
+
 /// All at the same time.
 fn at_once(
     work: &[Mutex<Work>],
@@ -328,35 +423,17 @@ fn at_once(
     (machine, sampled): (&probe::Machine, Option<Sampled>),
     processors: Option<&AllProcessors>,
 ) -> Together {
-    let numbers: Vec<usize> = smp::in_use().map(smp::Processor::index).collect();
-    // The part of the processor at this place among all.
-    let of = |place: usize| {
-        let found = cpus.iter().position(|&cpu| numbers[place] == usize::from(cpu));
-        found.map(|at| work[at].lock())
-    };
-    let local = |tsc: &[u64]| {
-        let all = tsc.iter().zip(&numbers);
-        let own: Vec<u64> = all
-            .filter(|(_, number)| cpus.iter().any(|&cpu| usize::from(cpu) == **number))
-            .map(|(tsc, _)| *tsc)
-            .collect();
-        smp::skew(&own)
-    };
-    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.open())).expect(BOOT);
-    let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        if let Some(mut one) = of(place) {
-            one.scheduler.begin();
-            one.tasks(machine, sampled);
+    let places = Places::new(work, cpus);
+    together(processors, |tsc| places.skew(tsc), &|place, phase| {
+        let Some(mut one) = places.of(place) else { return };
+        match phase {
+            Phase::Open => one.scheduler.open(),
+            Phase::Run => {
+                one.scheduler.begin();
+                one.tasks(machine, sampled);
+            }
+            Phase::End => one.scheduler.end(),
+            Phase::Close => one.scheduler.close(),
         }
-    });
-    let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        of(place).iter_mut().for_each(|one| one.scheduler.end());
-    });
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.close())).expect(BOOT);
-    Together {
-        begin_skew: Some(local(&began.expect(BOOT).tsc)),
-        end_skew: Some(local(&ended.expect(BOOT).tsc)),
-        ..Together::default()
-    }
+    })
 }

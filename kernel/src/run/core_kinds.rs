@@ -4,10 +4,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use protocol::affinity::Affinity;
 use protocol::core_kind::CoreKind;
 use protocol::count::Bind;
 use protocol::job::{Item, Processors};
-use protocol::workload::Workload;
+use protocol::workload::{Task, Workload};
 
 /// Of each processor in use, in the order of their numbers: the kind of its core, if it tells.
 pub type Kinds = [Option<CoreKind>];
@@ -55,6 +56,9 @@ pub fn parts<'j, 'a>(
 /// Why an item that still names a kind of core cannot be run.
 fn refusal(item: &Item, kinds: &Kinds) -> Option<String> {
     let workload = |workload: &Workload| {
+        if let Some(why) = workload.tasks.iter().find_map(|task| of_several_kinds(task, kinds)) {
+            return Some(why);
+        }
         let mut named = workload.tasks.iter().filter(|task| task.core.is_some());
         named.find_map(|task| {
             let why = match task.parent {
@@ -116,6 +120,11 @@ pub fn find(items: &mut [Item], kinds: &Kinds) {
 }
 
 fn in_workload(workload: &mut Workload, kinds: &Kinds) {
+    for task in &mut workload.tasks {
+        if task.cpus == Some(Affinity::Any) {
+            task.cpus = Some(Affinity::These(alike(kinds)));
+        }
+    }
     for task in workload.tasks.iter_mut().filter(|task| task.parent.is_none()) {
         if let Some(core) = task.core
             && let Ok(number) = processor(core, task.cpu.unwrap_or(0), kinds)
@@ -123,6 +132,27 @@ fn in_workload(workload: &mut Workload, kinds: &Kinds) {
             (task.core, task.cpu) = (None, Some(number));
         }
     }
+}
+
+/// The processors whose core is of the kind of the first one's.
+fn alike(kinds: &Kinds) -> Vec<u16> {
+    let all = (0..).zip(kinds).filter(|(_, kind)| Some(*kind) == kinds.first());
+    all.map(|(place, _)| place).collect()
+}
+
+/// Why a task cannot move between the processors that it names: what different kinds of core count is different things.
+fn of_several_kinds(task: &Task, kinds: &Kinds) -> Option<String> {
+    let Some(Affinity::These(cpus)) = &task.cpus else { return None };
+    let kind = |cpu: u16| kinds.get(usize::from(cpu)).copied().flatten();
+    let first = kind(*cpus.first()?)?;
+    let other =
+        cpus.iter().find(|&&cpu| kind(cpu) != Some(first) && usize::from(cpu) < kinds.len());
+    let (cpu, other) = (cpus[0], *other?);
+    let is = kind(other).map_or("of none that is told".to_string(), |kind| kind.to_string());
+    Some(format!(
+        "task `{}`: cpus names cores of different kinds, which count different things: processor {cpu} is {first}, {other} is {is}",
+        task.name
+    ))
 }
 
 /// The processor of number `number` among those of a kind.
@@ -161,7 +191,6 @@ mod tests {
     use super::*;
     use crate::snippet::measure::tests::nop;
     use CoreKind::{Efficient, LowPower, Performance};
-    use protocol::workload::Task;
 
     const HYBRID: [Option<CoreKind>; 4] =
         [Some(Performance), Some(Performance), Some(Efficient), Some(Efficient)];
@@ -178,6 +207,7 @@ mod tests {
             parent: None,
             cpu: None,
             core: None,
+            cpus: None,
             outlives: false,
             program: None,
             bits: protocol::bits::Bits::SixtyFour,
@@ -243,6 +273,31 @@ mod tests {
         assert_eq!(found.bind, Bind::Processor(3));
         let cpus: Vec<Option<u16>> = found.workload.tasks.iter().map(|task| task.cpu).collect();
         assert_eq!(cpus, [Some(2), Some(1), None]);
+    }
+
+    #[test]
+    fn i8_x13_a_task_moves_between_cores_of_one_kind() {
+        let item = |cpus| {
+            let mut count = protocol::job::Count::default();
+            count.workload.tasks = vec![Task { cpus: Some(cpus), ..task() }];
+            Item::Count(count)
+        };
+        let found = |cpus, kinds: &Kinds| {
+            let mut items = [item(cpus)];
+            find(&mut items, kinds);
+            let refused = parts(&items, kinds).next().unwrap().refused;
+            let Item::Count(count) = &items[0] else { panic!("{items:?}") };
+            (count.workload.cpus_of(0), refused)
+        };
+        assert_eq!(found(Affinity::Any, &HYBRID), (vec![0, 1], None));
+        assert_eq!(found(Affinity::Any, &[None; 3]), (vec![0, 1, 2], None));
+        assert_eq!(found(Affinity::These(vec![3, 2]), &HYBRID), (vec![3, 2], None));
+        // One that is not there is refused where it is missed.
+        assert_eq!(found(Affinity::These(vec![3, 9]), &HYBRID), (vec![3, 9], None));
+        let (_, refused) = found(Affinity::These(vec![1, 2]), &HYBRID);
+        let expected = "task `t`: cpus names cores of different kinds, which count different things: \
+                        processor 1 is performance, 2 is efficient";
+        assert_eq!(refused.as_deref(), Some(expected));
     }
 
     #[test]

@@ -370,6 +370,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         parent: None,
         cpu: None,
         core: None,
+        cpus: None,
         outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,

@@ -33,6 +33,14 @@ pub trait ProcessorScheduler: Send {
     }
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
+    /// Whether all tasks are gone on all processors, when the kernel goes on here: if not, they may come here again.
+    fn is_over(&self) -> bool {
+        true
+    }
+    /// Whether there is a task that could run here now, while the kernel does.
+    fn has_next(&self) -> bool {
+        false
+    }
     /// All tasks are gone on all processors, again at one instant.
     fn end(&mut self);
     /// Behind everything. May allocate.
@@ -54,9 +62,15 @@ pub(super) fn check<O>(
     machine: &impl Machine,
 ) -> Result<(), String> {
     for (index, Task { name, .. }) in workload.tasks.iter().enumerate() {
-        let cpu = workload.cpu_of(index);
-        let has = machine.has(cpu);
-        has.map_err(|why| format!("task `{name}` is to run on processor {cpu}: {why}"))?;
+        let cpus = if workload.moves() {
+            workload.cpus_of(index)
+        } else {
+            Vec::from([workload.cpu_of(index)])
+        };
+        for cpu in cpus {
+            let has = machine.has(cpu);
+            has.map_err(|why| format!("task `{name}` is to run on processor {cpu}: {why}"))?;
+        }
     }
     for (cpu, _) in watched {
         machine.has(*cpu).map_err(|why| format!("processor {cpu} is to be counted: {why}"))?;
@@ -73,7 +87,7 @@ struct ObservedScheduler<'a, O> {
 
 /// Where to tell how far the tasks are.
 #[derive(Clone, Copy)]
-struct Heart<'a> {
+pub(super) struct Heart<'a> {
     beat: &'a dyn Beat,
     /// TSC at the first decision.
     begin: u64,
@@ -83,7 +97,24 @@ struct Heart<'a> {
     ticks: u64,
 }
 
-impl Heart<'_> {
+impl<'a> Heart<'a> {
+    /// Of a workload whose tasks may take `limit_us` each.
+    pub(super) fn new(beat: &'a dyn Beat, workload: &Workload, [limit_us, hz]: [u64; 2]) -> Self {
+        let most = (limit_us / 1000).saturating_mul(workload.tasks.len() as u64);
+        Self { beat, begin: 0, most, ticks: (hz / 1000).max(1) }
+    }
+
+    /// Tells how far the tasks are when the scheduler is asked, if it is time.
+    pub(super) fn tell_of(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) {
+        match cause {
+            Cause::Start if self.begin == 0 => self.begin = now,
+            Cause::Start | Cause::Tick if !self.beat.is_early(now) => {
+                observer.aside(&mut || self.tell(now));
+            }
+            _ => {}
+        }
+    }
+
     fn tell(&self, now: u64) {
         let done = now.wrapping_sub(self.begin) / self.ticks;
         self.beat.beat(now, Within { unit: Unit::Milliseconds, done, total: self.most });
@@ -157,16 +188,13 @@ pub(super) fn run<O: Observer>(
     [limit_us, hz]: [u64; 2],
     watched: &mut [(u16, O)],
     machine: &mut impl Machine,
-    beat: Option<&dyn Beat>,
+    heart: Option<Heart>,
 ) -> (Option<Together>, Vec<Scheduler>) {
     let mut cpus = workload.cpus();
     cpus.extend(watched.iter().map(|(cpu, _)| *cpu));
     cpus.sort_unstable();
     cpus.dedup();
     let mut observers: Vec<_> = watched.iter_mut().map(|(cpu, one)| (*cpu, Some(one))).collect();
-    let most = (limit_us / 1000).saturating_mul(workload.tasks.len() as u64);
-    let ticks = (hz / 1000).max(1);
-    let heart = beat.map(|beat| Heart { beat, begin: 0, most, ticks });
     let observed = |cpu: u16| {
         let own = observers.iter_mut().find(|(own, _)| *own == cpu);
         let observer = own.and_then(|(_, observer)| observer.take());

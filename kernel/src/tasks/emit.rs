@@ -75,6 +75,7 @@ mod tests {
             parent: None,
             cpu: None,
             core: None,
+            cpus: None,
             outlives: false,
             program: None,
             bits: protocol::bits::Bits::SixtyFour,

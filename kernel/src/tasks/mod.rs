@@ -1,7 +1,7 @@
 //! Running a workload: tasks that are switched between by a timer.
 //!
 //! [`scheduler`] decides whose turn it is, and [`ticks`] when the timer comes next; [`emit`] makes a loop out of a task's
-//! code; [`assigned`] is what of it each processor does; `report` puts together how it went. The processors themselves are
+//! code; [`assigned`] is what of it each processor does, `moving` the same of tasks that move between them; `report` puts together how it went. The processors themselves are
 //! after [`Machine`], so that all this runs on the host as well. Whoever counts or samples watches through an
 //! [`Observer`] on each processor.
 
@@ -9,6 +9,7 @@ pub mod assigned;
 pub mod deadlines;
 pub mod emit;
 pub mod family;
+mod moving;
 mod queue;
 mod report;
 pub mod scheduler;
@@ -26,6 +27,8 @@ use crate::heartbeat::Beat;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::interrupts::TrapFrame;
+use arch::smp::Handover;
+use moving::{Outcome, Went};
 use protocol::record::{TaskResult, Ticks, Together, VectorCount};
 use protocol::workload::Workload;
 
@@ -101,7 +104,7 @@ pub enum Read {
 impl Observer for () {}
 
 /// Sees what the other does, if there is one.
-impl<O: Observer> Observer for Option<&mut O> {
+impl<O: Observer + ?Sized> Observer for Option<&mut O> {
     fn created(&mut self, task: u16, parent: Option<u16>) {
         self.iter_mut().for_each(|observer| observer.created(task, parent));
     }
@@ -214,6 +217,19 @@ pub trait Machine {
     /// together.
     fn run(&mut self, assigned: &mut [AssignedProcessor]) -> Option<Together>;
 
+    /// Whether processors work one after the other, as what each does is counted by a clock of all.
+    fn works_in_turn(&self) -> bool;
+
+    /// The same as [`Machine::run`] of tasks that move between the processors. When a scheduler says that the kernel goes on, and not
+    /// [`ProcessorScheduler::is_over`], it is asked again by [`Cause::Start`] as soon as it [`ProcessorScheduler::has_next`]; of
+    /// processors that work in turn, when the others have had theirs. A task is let go by its handover when nothing of it is in
+    /// the processor any more.
+    fn run_moving(
+        &mut self,
+        assigned: &mut [AssignedProcessor],
+        handovers: &[Handover],
+    ) -> Option<Together>;
+
     /// What a task left behind after [`Machine::run`].
     fn left(&mut self, task: usize) -> Left;
 
@@ -269,27 +285,46 @@ pub fn run_beating<O: Observer>(
     watched.iter_mut().for_each(|(_, observer)| observer.placed(&emitted));
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
     let hz = machine.tsc_hz();
-    let (together, schedulers) = assigned::run(workload, [limit_us, hz], watched, machine, heart);
+    let heart = heart.map(|beat| assigned::Heart::new(beat, workload, [limit_us, hz]));
+    let Outcome { together, tasks: went, switches, ticks } = match workload.moves() {
+        true => {
+            let observers = watched.iter_mut().map(|(cpu, one)| (*cpu, one as &mut dyn Observer));
+            moving::run(workload, [limit_us, hz], observers.collect(), machine, heart)
+        }
+        false => {
+            let bounds = [limit_us, hz];
+            let (together, schedulers) = assigned::run(workload, bounds, watched, machine, heart);
+            stayed(workload, together, &schedulers)
+        }
+    };
     let taken = (0..=255).zip(before).map(|(vector, before)| VectorCount {
         vector,
         count: machine.taken(vector).wrapping_sub(before),
     });
     let interrupts = taken.filter(|taken| taken.count > 0).collect();
-    let tasks = (0..).zip(&workload.tasks).zip(&emitted).map(|((index, task), emitted)| {
-        let own = workload.cpu_of(index);
-        let account = schedulers.iter().find(|one| one.cpu() == own).map(|one| one.account(index));
-        report::task(task, emitted, account.unwrap_or_default(), &machine.left(index), own)
+    let tasks = workload.tasks.iter().zip(&emitted).zip(went).enumerate();
+    let tasks = tasks.map(|(index, ((task, emitted), went))| {
+        let result = report::task(task, emitted, went.account, &machine.left(index), went.cpu);
+        TaskResult { moves: went.moves, shares: went.shares, ..result }
     });
     let tasks = tasks.collect();
-    Ok(Summary {
-        tasks,
+    Ok(Summary { tasks, switches, ticks, interrupts, user_instructions: None, together })
+}
+
+/// How tasks went that do not move.
+fn stayed(workload: &Workload, together: Option<Together>, schedulers: &[Scheduler]) -> Outcome {
+    let went = |index: usize| {
+        let cpu = workload.cpu_of(index);
+        let account = schedulers.iter().find(|one| one.cpu() == cpu).map(|one| one.account(index));
+        Went { account: account.unwrap_or_default(), cpu, ..Went::default() }
+    };
+    Outcome {
+        together,
+        tasks: (0..workload.tasks.len()).map(went).collect(),
         switches: schedulers.iter().map(Scheduler::switches).sum(),
         ticks: Ticks {
             lengthened: schedulers.iter().filter_map(Scheduler::lengthened).max(),
             ..ticks::together(schedulers.iter().map(Scheduler::intervals))
         },
-        interrupts,
-        user_instructions: None,
-        together,
-    })
+    }
 }

@@ -4,6 +4,7 @@ use super::scheduler::Account;
 use super::{Emitted, Left};
 use crate::snippet::fault::{bits_of, instruction, registers};
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use core::ops::Range;
 use protocol::job::LoopCounter;
 use protocol::record::{Fault, Hex, TaskEnd, TaskResult};
@@ -35,6 +36,8 @@ pub(super) fn task(
         added_to: account.heir,
         outlived: task.parent.filter(|&parent| account.heir != Some(parent)),
         cpu: u32::from(cpu),
+        moves: None,
+        shares: Vec::new(),
         bits: task.bits.number(),
         ended_bits: Some(ended).filter(|_| ended != task.bits.number()),
     }

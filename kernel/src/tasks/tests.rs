@@ -8,39 +8,45 @@ use protocol::workload::{Ring, Task};
 use std::collections::HashMap;
 
 /// TSC ticks that a turn takes; the processor's clock.
-const TURN: u64 = 100;
+pub(super) const TURN: u64 = 100;
 const HZ: u64 = 1_000_000_000;
 
 /// What a made-up task does besides its turns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Habits {
+pub(super) struct Habits {
     /// Yields after every so many turns; 0: never.
-    yields: u64,
+    pub yields: u64,
     /// Raises an exception in place of this turn.
-    fault: Option<u64>,
+    pub fault: Option<u64>,
     /// Never ends.
-    endless: bool,
+    pub endless: bool,
 }
 
 /// Made-up processors: their time is one, and each runs its tasks alone.
-struct Made {
+pub(super) struct Made {
     habits: Vec<Habits>,
     turns: Vec<u64>,
     done: Vec<u64>,
-    now: u64,
+    pub now: u64,
     /// TSC of the next tick, and the period if it has one.
-    tick: Option<(u64, Option<u64>)>,
+    pub tick: Option<(u64, Option<u64>)>,
     taken: u64,
     /// TSC ticks that the kernel takes each time.
-    cost: u64,
+    pub cost: u64,
     /// The firmware's quick ways are taken where they answer.
     quick: bool,
+    /// Processors work in turn where tasks move.
+    pub in_turn: bool,
+    /// What draws the order in which processors come where they do not.
+    pub random: u64,
 }
 
 impl Made {
-    fn new(habits: &[Habits]) -> Self {
+    pub fn new(habits: &[Habits]) -> Self {
         let (habits, done) = (habits.to_vec(), vec![0; habits.len()]);
-        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7, cost: 0, quick: true }
+        let (turns, tick, cost, random) = (vec![], None, 0, 1);
+        let (quick, in_turn) = (true, true);
+        Self { habits, done, turns, now: 1_000, tick, taken: 7, cost, quick, in_turn, random }
     }
 
     fn run_one(&mut self, scheduler: &mut dyn ProcessorScheduler) {
@@ -55,20 +61,24 @@ impl Made {
                 Some(next) => Decision { next: Some(next), timer: Timer::Leave },
                 None => scheduler.decide(cause, self.now),
             };
-            match timer {
-                Timer::Leave => {}
-                Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
-                Timer::Every(ticks) => self.tick = Some((self.now + ticks, Some(ticks))),
-                Timer::Stop => self.tick = None,
-            }
+            self.set(timer);
             let Some(task) = next else { return };
             self.now += self.cost;
             cause = self.until_event(usize::from(task));
         }
     }
 
+    pub fn set(&mut self, timer: Timer) {
+        match timer {
+            Timer::Leave => {}
+            Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
+            Timer::Every(ticks) => self.tick = Some((self.now + ticks, Some(ticks))),
+            Timer::Stop => self.tick = None,
+        }
+    }
+
     /// Runs `task` until something happens.
-    fn until_event(&mut self, task: usize) -> Cause {
+    pub fn until_event(&mut self, task: usize) -> Cause {
         let (habits, before) = (self.habits[task], self.done[task]);
         loop {
             if let Some((at, period)) = self.tick
@@ -123,6 +133,18 @@ impl Machine for Made {
         Some(Together { processors, in_turn: true, ..Together::default() })
     }
 
+    fn works_in_turn(&self) -> bool {
+        self.in_turn
+    }
+
+    fn run_moving(
+        &mut self,
+        assigned: &mut [AssignedProcessor],
+        handovers: &[Handover],
+    ) -> Option<Together> {
+        self.run_all(assigned, handovers)
+    }
+
     fn left(&mut self, task: usize) -> Left {
         let r15 = self.turns[task].saturating_sub(self.done[task]);
         let frame = TrapFrame { vector: 6, rip: 66, r15, ..TrapFrame::default() };
@@ -135,7 +157,7 @@ impl Machine for Made {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Seen {
+pub(super) enum Seen {
     Created(u16, Option<u16>),
     Switched(Option<u16>, Option<u16>),
     Exited(u16, Option<u16>),
@@ -144,7 +166,7 @@ enum Seen {
 }
 
 #[derive(Default)]
-struct Watcher(Vec<Seen>);
+pub(super) struct Watcher(pub Vec<Seen>);
 
 impl Observer for Watcher {
     fn created(&mut self, task: u16, parent: Option<u16>) {
@@ -173,7 +195,7 @@ impl Observer for Watcher {
     }
 }
 
-fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
+pub(super) fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
     Task {
         name: "x".into(),
         init: vec![0x90; 10].into(),
@@ -185,6 +207,7 @@ fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         core: None,
+        cpus: None,
         outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,

@@ -315,6 +315,7 @@ impl FileItem for CountFile {
         let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
         let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
         names.whole.extend(Names::of_events(self.energy.iter()));
+        names.whole.extend(self.workload.figures_of_moves());
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
             let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
             names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));
@@ -407,7 +408,10 @@ impl Section for CountFile {
             let mut counted = count.item()?;
             programs.fill(&count.workload, &mut counted.workload)?;
             let item = Item::Count(counted);
-            let wrong = |error: LimitError| count.refused_at(&count.place, error.to_string());
+            let wrong = |error: LimitError| {
+                let of_task = count.workload.task_error(&error);
+                of_task.unwrap_or_else(|| count.refused_at(&count.place, error.to_string()))
+            };
             limits::check_item(&item).map_err(wrong)?;
             Ok((item, None))
         };

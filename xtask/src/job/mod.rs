@@ -4,6 +4,7 @@
 //! changes; [`form`] makes snippets of instruction forms; [`assemble`] turns text into machine code; `analyse` finds a register for the loop.
 
 mod about;
+mod affinity;
 mod analyse;
 pub mod assemble;
 mod bind;

@@ -6,7 +6,7 @@ use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
 use super::memory::MemoryFile;
 use super::schema::ExpectText;
-use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile, of_workload, place};
 use crate::compare::LimitTable;
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
@@ -87,7 +87,14 @@ impl FileItem for RunFile {
             let figures = ["turns", "switches", "value", "instructions:u"];
             whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
         }
-        let names = Names { whole, ..Names::default() };
+        let moves = self.workload.figures_of_moves();
+        let mut names = Names { whole, ..Names::default() };
+        if !moves.is_empty() {
+            let name = |task: &TaskFile| format!("instructions:u, task {}", task.name);
+            names.events = self.workload.tasks.iter().map(name).collect();
+            names.behind = &[", cpu "];
+        }
+        names.whole.extend(moves);
         names.check(&self.criteria).map_err(|message| self.refused(source, message))
     }
 

@@ -406,7 +406,10 @@ fn pack(
             }
         };
         let item = Item::Sample(Sampling { workload, ..sample.sampling.clone() });
-        limits::check_item(&item).map_err(|error| sample.code.at(&file.source, &error))?;
+        limits::check_item(&item).map_err(|error| {
+            let of_task = sample.tasks.as_ref().and_then(|one| one.task_error(&error));
+            of_task.unwrap_or_else(|| sample.code.at(&file.source, &error))
+        })?;
         items.push((item, Some(codes)));
     }
     Ok(items)
@@ -521,6 +524,7 @@ impl SampleFile {
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
+            cpus: None,
             core: None,
             outlives: false,
             program: None,

@@ -1,12 +1,13 @@
 //! Workloads in a job: tasks with their code, and the timer that switches between them.
 
+use super::affinity::{AffinityFile, RawAffinity};
 use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
 use super::file::{Lines, Text, lines};
 use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile, Symbol};
-use super::schema::{FilesText, RingText, Width};
+use super::schema::{AffinityText, FilesText, RingText, Width};
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;
 use protocol::limits::LimitError;
@@ -87,6 +88,10 @@ pub(super) struct RawTask {
     outlives: bool,
     /// The processor that it runs on. Default: the first.
     cpu: Option<u16>,
+    /// The processors that it may run on, between which it then moves: `"any"`, or their numbers. It begins on the first.
+    /// Default: those of its parent, or `cpu`.
+    #[schemars(with = "Option<AffinityText>")]
+    cpus: Option<Spanned<RawAffinity>>,
     /// The kind of core that it runs on, among whose processors `cpu` is then counted.
     core: Option<CoreKind>,
     /// Whether x87, SSE and AVX state is switched with it. Default: if its code uses it.
@@ -133,6 +138,8 @@ pub struct TaskFile {
     pub outlives: bool,
     /// The processor that it runs on.
     pub cpu: Option<u16>,
+    /// The processors that it may run on.
+    pub(super) cpus: Option<AffinityFile>,
     /// The kind of core that it runs on.
     pub core: Option<CoreKind>,
     /// Whether it has extended state; `None`: its code tells.
@@ -219,12 +226,22 @@ impl TaskFile {
             parent: raw.parent.map(Spanned::into_inner),
             outlives: raw.outlives,
             cpu: raw.cpu,
+            cpus: raw.cpus.map(|cpus| AffinityFile {
+                place: self::place(text, source, &cpus.span()),
+                cpus: cpus.into_inner().0,
+            }),
             core: raw.core,
             extended: raw.extended,
             bits: raw.bits.unwrap_or_default(),
             place,
             texts,
         }
+    }
+
+    /// The processors that it names.
+    fn named_cpus(&self) -> impl Iterator<Item = u16> {
+        let several = self.cpus.iter().flat_map(|cpus| cpus.named());
+        self.cpu.into_iter().chain(several.copied())
     }
 
     pub(super) fn error(&self, message: String) -> TaskError {
@@ -263,6 +280,7 @@ impl TaskFile {
             parent,
             outlives: self.outlives,
             cpu: self.cpu,
+            cpus: self.cpus.as_ref().map(|one| one.cpus.clone()),
             core: self.core,
             bits: self.bits,
             program: None,
@@ -281,6 +299,7 @@ impl TaskFile {
             parent: None,
             outlives: false,
             cpu: None,
+            cpus: None,
             core: None,
             extended: None,
             bits: Bits::default(),
@@ -319,9 +338,18 @@ impl WorkloadFile {
         Self { tasks, tick_ns, jitter, memory: Vec::new() }
     }
 
+    /// The figures of how often each task moved, if some may.
+    pub(super) fn figures_of_moves(&self) -> Vec<String> {
+        // A child moves where its parent may.
+        let may = self.tasks.iter().any(|task| task.cpus.is_some());
+        let each = self.tasks.iter().filter(|_| may);
+        each.map(|task| format!("moves, task {}", task.name)).collect()
+    }
+
     /// The greatest number of a processor that a task is to run on.
     pub(super) fn greatest_cpu(&self) -> Option<u16> {
-        self.tasks.iter().filter(|task| task.core.is_none()).filter_map(|task| task.cpu).max()
+        let numbered = self.tasks.iter().filter(|task| task.core.is_none());
+        numbered.flat_map(TaskFile::named_cpus).max()
     }
 
     /// Whether a machine with so many processors has all that tasks are to run on.
@@ -330,8 +358,8 @@ impl WorkloadFile {
     /// Every task for which it has none.
     pub(super) fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
         let beyond = |task: &TaskFile| {
-            let numbered = task.cpu.filter(|_| task.core.is_none());
-            let cpu = numbered.filter(|&cpu| u32::from(cpu) >= cpus)?;
+            let mut numbered = task.named_cpus().filter(|_| task.core.is_none());
+            let cpu = numbered.find(|&cpu| u32::from(cpu) >= cpus)?;
             Some(task.error(format!("it is to run on processor {cpu}; {}", too_few(cpu, cpus))))
         };
         let errors: Vec<TaskError> = self.tasks.iter().filter_map(beyond).collect();
@@ -396,7 +424,17 @@ impl WorkloadFile {
     /// The error with its place, if it is a task's.
     pub(super) fn task_error(&self, error: &LimitError) -> Option<JobError> {
         let LimitError::Task { index, error, .. } = error else { return None };
-        Some(JobError::Tasks(vec![self.tasks.get(*index)?.error(error.to_string())]))
+        let task = self.tasks.get(*index)?;
+        let mut found = task.error(error.to_string());
+        let of_cpus = match **error {
+            LimitError::Affinity(_) => true,
+            LimitError::Range { field, .. } => field.ends_with("cpus"),
+            _ => false,
+        };
+        if let Some(AffinityFile { place, .. }) = task.cpus.as_ref().filter(|_| of_cpus) {
+            found.place = place.clone();
+        }
+        Some(JobError::Tasks(vec![found]))
     }
 }
 

@@ -54,6 +54,8 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "{}", energy(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
+    out += &super::moves::of_tasks(&count.tasks, count.together.as_ref(), width);
+    out += &super::moves::of_counts(count, width);
     if let Some(table) = bindings::table(count) {
         let _ = writeln!(out, "{}", fit(table, width));
     }
@@ -177,7 +179,7 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Table {
     table
 }
 
-fn right_but(table: &mut Table, head: &[String], left: usize) {
+pub(super) fn right_but(table: &mut Table, head: &[String], left: usize) {
     table.set_header(head);
     for index in left..head.len() {
         if let Some(column) = table.column_mut(index) {
@@ -246,6 +248,8 @@ pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
         for (task, value) in count.tasks.iter().zip(&event.tasks) {
             rows.push((name(&format!(", task {}", task.name)), *value));
         }
+        let shares = count.shares_of(event).into_iter();
+        rows.extend(shares.map(|(whose, value)| (name(&whose), value)));
     }
     let readings = count.named_readings().into_iter();
     rows.extend(readings.map(|(name, value)| (format!("count {name}"), value)));
@@ -326,6 +330,8 @@ mod tests {
             child_user_instructions: None,
             added_to: None,
             outlived: None,
+            moves: None,
+            shares: Vec::new(),
             cpu: 0,
             bits: 64,
             ended_bits: None,

@@ -11,6 +11,7 @@ mod found;
 pub(crate) mod history;
 pub mod json;
 pub(crate) mod metrics;
+pub(crate) mod moves;
 pub mod notes;
 pub(crate) mod processors;
 pub(crate) mod samples;

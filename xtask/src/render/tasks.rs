@@ -37,6 +37,7 @@ fn section(ran: &TasksResult, columns: Width) -> String {
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     out += &ran.together.as_ref().map(together).unwrap_or_default();
     let _ = writeln!(out, "{}", fit(table(ran), columns));
+    out += &super::moves::of_tasks(&ran.tasks, ran.together.as_ref(), columns);
     out += &faults(&ran.tasks);
     out
 }
@@ -108,9 +109,10 @@ fn table(ran: &TasksResult) -> Table {
 
 /// A task's name, with its processor if that is not the first, and its code if that is not the usual.
 pub(crate) fn label(task: &TaskResult) -> String {
-    let cpu = match task.cpu {
-        0 => String::new(),
-        cpu => format!(" (cpu {cpu})"),
+    let cpu = match (task.cpu, task.moves) {
+        (_, Some(_)) => super::moves::on(task),
+        (0, None) => String::new(),
+        (cpu, None) => format!(" (cpu {cpu})"),
     };
     match task.ended_bits {
         Some(ended) => format!("{}{cpu} ({}-bit, at its end {ended}-bit)", task.name, task.bits),
@@ -174,8 +176,11 @@ pub(crate) fn figures(ran: &TasksResult) -> impl Iterator<Item = (String, u64, b
             ("switches", Some(task.switches)),
             ("tsc", Some(task.time)),
             ("user instructions", task.user_instructions),
+            ("moves", task.moves),
         ];
-        figures.into_iter().filter_map(move |(what, count)| {
+        let figures = figures.into_iter().map(|(what, count)| (what.to_string(), count));
+        let all = figures.chain(super::moves::figures(task));
+        all.filter_map(move |(what, count)| {
             Some((format!("{} {what}", task.name), count?, task.end == TaskEnd::Exit))
         })
     })
@@ -217,6 +222,8 @@ mod tests {
             child_user_instructions: Some(0),
             added_to: None,
             outlived: None,
+            moves: None,
+            shares: Vec::new(),
             cpu: 0,
             bits: if end == TaskEnd::Fault { 32 } else { 64 },
             ended_bits: (end == TaskEnd::Limit).then_some(32),
@@ -279,7 +286,8 @@ mod tests {
     fn processors_are_told_with_what_is_known_of_their_work() {
         let told = |processors: &[u32], in_turn, begin_skew, end_skew| {
             let processors = processors.to_vec();
-            let together = Together { processors, in_turn, begin_skew, end_skew };
+            let shares = Vec::new();
+            let together = Together { processors, in_turn, begin_skew, end_skew, shares };
             anstream::adapter::strip_str(&super::together(&together)).to_string()
         };
         assert_eq!(told(&[3], false, None, None), "processor 3\n");

@@ -181,6 +181,8 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         child_user_instructions: None,
         added_to: None,
         outlived: None,
+        moves: None,
+        shares: Vec::new(),
         cpu: 0,
         bits: 64,
         ended_bits: None,

@@ -1,5 +1,6 @@
 //! Events that are counted while tasks run.
 
+use super::tasks::of_moves;
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Count;
 use crate::limits::{self, LimitError};
@@ -48,6 +49,7 @@ impl ItemRecord for CountResult {
         ));
         let sets = self.sets.iter().filter(|set| !set.events.is_empty());
         let sets = sets.map(|set| (&*set.name, &set.events[..], [set.groups.into(), set.passes]));
+        all.extend(of_moves(&self.tasks));
         for (set, events, [groups, passes]) in own.into_iter().chain(sets) {
             let set = if set.is_empty() { String::new() } else { format!("{set}: ") };
             all.push(figure(format!("{set}groups"), number(groups)));
@@ -102,5 +104,8 @@ fn of_event(count: &CountResult, set: &str, event: &CountedEvent, all: &mut Vec<
     }
     for (task, value) in count.tasks.iter().zip(&event.tasks) {
         all.push(figure(name(&format!(", task {}", task.name)), scaled(value)));
+    }
+    for (whose, value) in count.shares_of(event) {
+        all.push(figure(name(&whose), scaled(&value)));
     }
 }

@@ -48,6 +48,16 @@ impl ItemRecord for TasksResult {
                 all.push(figure(format!("{what}, task {}", task.name), value));
             }
         }
+        all.extend(of_moves(&self.tasks));
+        for task in &self.tasks {
+            for share in &task.shares {
+                let (name, user) = (
+                    format!("instructions:u, task {}, cpu {}", task.name, share.processor),
+                    share.user_instructions,
+                );
+                all.push(figure(name, user.map(|count| count as f64)));
+            }
+        }
         all
     }
 
@@ -58,4 +68,11 @@ impl ItemRecord for TasksResult {
     fn tasks(&self) -> &[TaskResult] {
         &self.tasks
     }
+}
+
+/// How often each task moved that may.
+pub(super) fn of_moves(tasks: &[TaskResult]) -> impl Iterator<Item = Figure> {
+    tasks.iter().filter_map(|task| {
+        Some(figure(format!("moves, task {}", task.name), Some(task.moves? as f64)))
+    })
 }

@@ -1,7 +1,7 @@
 //! Bounds of counting over tasks.
 
 use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
-use super::{gate, schedule};
+use super::{gate, moving, schedule};
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
 
@@ -22,6 +22,7 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     for energy in &count.energy {
         length("the text of an event", energy.len(), MAX_EVENT_BYTES)?;
     }
+    moving::check_count(count)?;
     if count.interval_ns > 0 {
         check_series(count)?;
     }

@@ -110,6 +110,9 @@ pub enum LimitError {
         "cpu is {cpu}, but its parent `{parent}` runs on processor {other} and starts it there"
     )]
     ParentElsewhere { parent: String, cpu: u16, other: u16 },
+    /// Where a task may run, or what does not go there with it.
+    #[error("{0}")]
+    Affinity(&'static str),
     /// A generator without use.
     #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
     JitterWithoutTicks,

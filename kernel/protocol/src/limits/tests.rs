@@ -115,6 +115,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
         parent,
         cpu: None,
         core: None,
+        cpus: None,
         outlives: false,
         program: None,
         bits: crate::bits::Bits::SixtyFour,

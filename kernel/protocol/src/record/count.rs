@@ -129,6 +129,24 @@ impl CountResult {
         all
     }
 
+    /// What an event came to on each processor if tasks move, behind the event's name: the kernel's, and that of each task which may
+    /// move.
+    #[must_use]
+    pub fn shares_of(&self, event: &CountedEvent) -> Vec<(String, CountValue)> {
+        let mut all = Vec::new();
+        for (CountCpu { processor, .. }, share) in self.cpus.iter().zip(&event.shares) {
+            all.push((format!(", kernel, cpu {processor}"), share.kernel));
+            let moving = self.tasks.iter().zip(&share.tasks);
+            let moving = moving.filter(|(task, _)| task.moves.is_some());
+            all.extend(
+                moving.map(|(task, value)| {
+                    (format!(", task {}, cpu {processor}", task.name), *value)
+                }),
+            );
+        }
+        all
+    }
+
     /// The names of the task and of the event of a reading, that behind its set's if there are sets.
     #[must_use]
     pub fn names_of(&self, reading: &CountReading) -> [String; 2] {
@@ -268,12 +286,26 @@ pub struct CountedEvent {
     pub kernel: CountValue,
     /// Each task's, its children that have exited included.
     pub tasks: Vec<CountValue>,
+    /// The same of each processor, in the order of [`CountedEvent::cpus`], if tasks move between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<CountShare>,
     /// Overflows that were acted on, of events that have a number of events after which they overflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflows: Option<u64>,
     /// Errata of the event, and what else puts the count in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+}
+
+/// What an event came to on one processor of tasks that move. The tasks without their children and the kernel add up to the
+/// processor's count.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountShare {
+    /// What ran in no task.
+    pub kernel: CountValue,
+    /// Each task's, its children that have exited included.
+    pub tasks: Vec<CountValue>,
 }
 
 /// What a task read of itself, by `int 0x85`.

@@ -27,8 +27,8 @@ pub use cores::{
     Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
 };
 pub use count::{
-    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountSnapshot, CountValue,
-    CountedEnergy, CountedEvent, CountedSet, Eviction,
+    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountShare, CountSnapshot,
+    CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
@@ -55,10 +55,12 @@ pub use result::{
 };
 pub use sampling::{
     AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, SampleResult,
-    SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability, Schedule, SourceCount, StackCount,
-    TimerResult,
+    SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability, Schedule,
+    SourceCount, StackCount, TimerResult,
 };
-pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
+pub use tasks::{
+    ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,
+};
 pub use times::Times;
 
 pub use crate::kinds::Record;

@@ -61,6 +61,39 @@ pub struct Together {
     /// The same of the instant behind the last task at which all were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_skew: Option<u64>,
+    /// What each did, in the order of [`Together::processors`], if tasks move between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ProcessorShare>,
+}
+
+/// What a processor did of tasks that move.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessorShare {
+    /// Tasks that it took from other processors.
+    pub taken: u64,
+    /// Changes from a task or the kernel to another of them.
+    pub switches: u64,
+    /// The timer's ticks.
+    pub ticks: u64,
+    /// Instructions that retired in ring 3 there, by a counter of its own; absent if no counter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_instructions: Option<u64>,
+}
+
+/// What a task that may move did on one processor.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskShare {
+    /// The processor's number.
+    pub processor: u32,
+    /// How often this processor was given to it.
+    pub switches: u64,
+    /// Time that it had this processor, in TSC ticks.
+    pub time: u64,
+    /// Instructions of it that retired in ring 3 there; absent if no counter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_instructions: Option<u64>,
 }
 
 /// How one task ran.
@@ -99,9 +132,15 @@ pub struct TaskResult {
     /// The parent that was gone before it, as an index; absent: none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlived: Option<u16>,
-    /// Number of the processor that it ran on; absent: the first.
+    /// Number of the processor that it ran on, or was last on if it may move; absent: the first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub cpu: u32,
+    /// How often it came to another processor than it had been on; absent: it may not move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<u64>,
+    /// What it did on each processor that it was on, in the order of their numbers, if it may move.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<TaskShare>,
     /// 32 if it began as 32-bit code; absent: 64.
     #[serde(default = "usual", skip_serializing_if = "is_usual")]
     pub bits: u8,

@@ -68,7 +68,7 @@ impl Sets {
         let (mut requests, mut barred) = (Vec::new(), Vec::new());
         for (set, planned) in sets.iter().zip(&planned) {
             let mut places = match planned.set {
-                Some(_) => places(set.bind, &item.workload, in_use),
+                Some(_) => places((set.bind, set.alone), &item.workload, in_use),
                 None => Vec::new(),
             };
             let why = out_of_time(item, &places);
@@ -132,7 +132,7 @@ fn out_of_time(item: &Count, places: &[(u16, Scope)]) -> Option<String> {
 }
 
 /// Processors that `bind` needs, and for whom there.
-fn places(bind: &Bind, workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)> {
+fn places((bind, alone): (&Bind, bool), workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)> {
     let whole = |cpus: &[u16]| cpus.iter().map(|&cpu| (cpu, Scope::System)).collect();
     match bind {
         Bind::System => whole(&workload.cpus()),
@@ -140,6 +140,17 @@ fn places(bind: &Bind, workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)>
         Bind::Processor(cpu) => whole(&[*cpu]),
         // The run has put the processor's number in its place.
         Bind::Core(..) => Vec::new(),
+        // Wherever they may go, and the children that are counted with them.
+        Bind::Tasks(tasks) if workload.moves() => {
+            let cpus = |task: usize| match alone {
+                true => workload.cpus_of(task),
+                false => workload.cpus_of_family(task),
+            };
+            let place = |&task: &u16| {
+                cpus(task.into()).into_iter().map(move |cpu| (cpu, Scope::Task(task)))
+            };
+            tasks.iter().flat_map(place).collect()
+        }
         Bind::Tasks(tasks) => {
             let place = |&task: &u16| (workload.cpu_of(usize::from(task)), Scope::Task(task));
             tasks.iter().map(place).collect()
@@ -152,7 +163,9 @@ fn places(bind: &Bind, workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)>
 pub fn named_cpus(item: &Count, in_use: &[u16]) -> Vec<u16> {
     let mut cpus = item.workload.cpus();
     for set in item.all_sets() {
-        cpus.extend(places(set.bind, &item.workload, in_use).iter().map(|(cpu, _)| *cpu));
+        cpus.extend(
+            places((set.bind, set.alone), &item.workload, in_use).iter().map(|(cpu, _)| *cpu),
+        );
     }
     cpus.sort_unstable();
     cpus.dedup();

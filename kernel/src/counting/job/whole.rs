@@ -2,14 +2,15 @@
 
 use super::sets::{Sets, words};
 use super::{Outcome, Part};
+use crate::counting::Count;
 use crate::counting::allocate::Evicted;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
-use protocol::count::{Bind, Count};
+use protocol::count::{self, Bind};
 use protocol::record::{
-    CountBinding, CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet,
-    Eviction,
+    CountBinding, CountCpu, CountInterval, CountResult, CountShare, CountValue, CountedEvent,
+    CountedSet, Eviction,
 };
 
 /// What a processor counted of one set.
@@ -28,7 +29,7 @@ pub struct PartOfSet {
 /// Puts the parts together, in the order of their processors' numbers. Item, name, times and how the tasks ran are the
 /// caller's to fill in.
 #[must_use]
-pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
+pub fn whole(item: &count::Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     let mut result = CountResult {
         ticks: parts.iter().map(|(_, part)| part.ticks).sum(),
         switches: parts.iter().map(|(_, part)| part.switches).sum(),
@@ -79,6 +80,8 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
             let own = part.sets.iter().filter(|part| part.number == number);
             own.for_each(|part| add(&mut one, part, place, parts.len()));
         }
+        let moves = item.workload.moves();
+        one.events.iter_mut().for_each(|event| follow_tasks(event, moves));
         counted.push(one);
     }
     if item.sets.is_empty() {
@@ -123,6 +126,7 @@ fn add(set: &mut CountedSet, part: &PartOfSet, place: usize, places: usize) {
             kernel: NOTHING,
             cpus: vec![NOTHING; places],
             tasks: vec![NOTHING; event.tasks.len()],
+            shares: vec![nothing(event.tasks.len()); places],
             overflows: event.overflows.map(|_| 0),
             ..event.clone()
         };
@@ -135,16 +139,39 @@ fn add(set: &mut CountedSet, part: &PartOfSet, place: usize, places: usize) {
         for sum in [&mut event.sum, &mut event.cpus[place]] {
             *sum = plus(*sum, more.sum);
         }
-        event.kernel = plus(event.kernel, more.kernel);
-        for (task, more) in event.tasks.iter_mut().zip(&more.tasks) {
-            *task = plus(*task, *more);
+        let share = &mut event.shares[place];
+        for kernel in [&mut event.kernel, &mut share.kernel] {
+            *kernel = plus(*kernel, more.kernel);
+        }
+        for tasks in [&mut event.tasks, &mut share.tasks] {
+            for (task, more) in tasks.iter_mut().zip(&more.tasks) {
+                *task = plus(*task, *more);
+            }
         }
         event.overflows = event.overflows.zip(more.overflows).map(|(one, more)| one + more);
     }
 }
 
+/// What a task came to that moves is scaled by its time on all processors together: on one of them it may have been too short for
+/// each event to have had a counter.
+fn follow_tasks(event: &mut CountedEvent, moves: bool) {
+    if !moves {
+        event.shares.clear();
+        return;
+    }
+    for task in &mut event.tasks {
+        let CountValue { raw, counted, enabled, .. } = *task;
+        task.scaled = Count { raw, counted, enabled }.scaled();
+    }
+}
+
 /// No count, in no time.
 const NOTHING: CountValue = CountValue { raw: 0, scaled: Some(0), counted: 0, enabled: 0 };
+
+/// The same of the kernel and of so many tasks.
+fn nothing(tasks: usize) -> CountShare {
+    CountShare { kernel: NOTHING, tasks: vec![NOTHING; tasks] }
+}
 
 /// Counts of different processors, or of different claims of one, each scaled by its own time.
 fn plus(one: CountValue, more: CountValue) -> CountValue {

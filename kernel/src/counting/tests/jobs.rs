@@ -17,6 +17,7 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         core: None,
+        cpus: None,
         outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,

@@ -1,5 +1,6 @@
 //! One processor's tasks, run on it.
 
+use super::moving::Moving;
 use crate::firmware::probe;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -59,6 +60,12 @@ impl LocalTasks {
         Self { cpu, ..Self::default() }
     }
 
+    /// Room for what is kept of so many tasks that come and go.
+    pub fn visited(tasks: u16) -> Self {
+        let stops = vec![Stop::default(); tasks.into()];
+        Self { numbers: (0..tasks).collect(), cr2: vec![0; tasks.into()], stops, ..Self::default() }
+    }
+
     /// Adds a task under its number among all tasks.
     pub fn push(&mut self, number: u16, context: Context) {
         self.numbers.push(number);
@@ -83,6 +90,39 @@ impl LocalTasks {
         machine: &probe::Machine,
         sampled: Option<Sampled>,
         scheduler: &mut dyn ProcessorScheduler,
+    ) {
+        let mut contexts = core::mem::take(&mut self.contexts);
+        // SAFETY: the caller's promise; interrupt table loaded, one workload at a time. When the last task is gone the
+        // scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
+        let mut run = |decide: task::Decide| unsafe { task::run(&mut contexts, decide) };
+        self.switch(machine, sampled, scheduler, &mut run);
+        self.contexts = contexts;
+    }
+
+    /// Runs those of `moving` that `scheduler` gives to this processor, until it says that the kernel goes on.
+    ///
+    /// # Safety
+    /// As for [`LocalTasks::run`], but that the contexts are those that the scheduler has taken by their handovers.
+    pub unsafe fn run_moving(
+        &mut self,
+        machine: &probe::Machine,
+        moving: Moving,
+        scheduler: &mut dyn ProcessorScheduler,
+    ) {
+        let Moving { contexts, handovers } = moving;
+        // SAFETY: as above.
+        let mut run =
+            |decide: task::Decide| unsafe { task::run_moving(contexts, handovers, decide) };
+        self.switch(machine, None, scheduler, &mut run);
+    }
+
+    /// Calls `run` with what is done at each event.
+    fn switch(
+        &mut self,
+        machine: &probe::Machine,
+        sampled: Option<Sampled>,
+        scheduler: &mut dyn ProcessorScheduler,
+        run: &mut dyn FnMut(task::Decide),
     ) {
         let Some(timer) = timer(machine) else { return };
         // A switch is no place to search.
@@ -113,9 +153,7 @@ impl LocalTasks {
             true => switcher.yields(),
             false => switcher.event(cause, task, frame),
         };
-        // SAFETY: the caller's promise; interrupt table loaded, one workload at a time. When the last task is gone the
-        // scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
-        unsafe { task::run(&mut self.contexts, &mut on_event) };
+        run(&mut on_event);
     }
 }
 
@@ -180,7 +218,12 @@ impl Switcher<'_> {
             },
             _ => self.decide(why, now),
         };
-        self.went = if cause == task::Cause::Tick { tsc::now() } else { self.came };
+        // A processor whose turn begins has its first tick as far from here as others have theirs from the one before.
+        if cause == task::Cause::Start {
+            self.came = now;
+        }
+        let is_edge = matches!(cause, task::Cause::Start | task::Cause::Tick);
+        self.went = if is_edge { tsc::now() } else { self.came };
         next
     }
 

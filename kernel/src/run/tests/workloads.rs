@@ -45,6 +45,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         parent: None,
         cpu: None,
         core: None,
+        cpus: None,
         outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,

@@ -7,7 +7,7 @@ use protocol::kinds::ItemRecord;
 use protocol::record::{CountResult, CountValue, CountedEvent, SampleResult, TasksResult};
 
 /// What of a run of tasks is neither better nor worse with more of it: the scheduler's own doings.
-const NEVER: [&str; 3] = ["ticks", "groups", "passes"];
+const NEVER: [&str; 4] = ["ticks", "groups", "passes", "moves"];
 /// What has to stay as it is: what a task computed, and how often counting began and ended.
 const EITHER: [&str; 3] = ["value", "starts", "stops"];
 
@@ -55,6 +55,9 @@ pub(crate) fn of_count(count: &CountResult, steady: bool) -> Vec<Figure> {
         }
         for (task, value) in count.tasks.iter().zip(&event.tasks) {
             known.push((name(&format!(", task {}", task.name)), event, Some(*value)));
+        }
+        for (whose, value) in count.shares_of(event) {
+            known.push((name(&whose), event, Some(value)));
         }
     }
     let with = |mut figure: Figure| {

@@ -32,6 +32,24 @@ pub(in crate::job) enum FilesText {
     Several(Vec<String>),
 }
 
+// Processors that a task may run on.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+pub(in crate::job) enum AffinityText {
+    /// All processors in use, of one kind of core.
+    Any(AnyWord),
+    /// Those of these numbers.
+    These(Vec<u16>),
+}
+
+// Not more than is said above.
+#[derive(JsonSchema)]
+#[schemars(inline, rename_all = "kebab-case")]
+pub(in crate::job) enum AnyWord {
+    /// All of them.
+    Any,
+}
+
 // A number of bytes.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]

@@ -45,6 +45,8 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     }
     parts.extend(readings(count));
     parts.push(of_tasks(&count.tasks, count.emulated));
+    parts.extend(super::moves::of_tasks(&count.tasks, count.together.as_ref()));
+    parts.extend(super::moves::of_counts(count));
     parts.extend(faults(&count.tasks));
     let outlived = count.tasks.iter().filter_map(|task| inherited_from_afar(count, task));
     parts.extend(outlived.map(|text| Part::Text(text + ".")));

@@ -7,6 +7,7 @@ pub(crate) mod exact;
 pub(crate) mod facts;
 pub(crate) mod history;
 mod metrics;
+mod moves;
 mod over_time;
 pub(crate) mod processors;
 pub(crate) mod sampled;

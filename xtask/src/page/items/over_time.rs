@@ -152,6 +152,8 @@ mod tests {
             child_user_instructions: None,
             added_to: None,
             outlived: None,
+            moves: None,
+            shares: Vec::new(),
             cpu: 0,
             bits: 64,
             ended_bits: None,

@@ -19,6 +19,7 @@ pub(crate) fn parts(ran: &TasksResult) -> Vec<Part> {
     let mut parts = vec![Part::Text(text + ".")];
     parts.extend(ran.together.as_ref().map(|one| Part::Text(plain(&together(one)))));
     parts.push(of_tasks(&ran.tasks, ran.emulated));
+    parts.extend(super::moves::of_tasks(&ran.tasks, ran.together.as_ref()));
     parts.extend(faults(&ran.tasks));
     if !ran.interrupts.is_empty() {
         let row = |one: &protocol::record::VectorCount| {
