@@ -10,7 +10,7 @@ pub use markdown::page;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub(super) use texts::{
-    BindText, CountedText, ExpectText, FilesText, HistoryText, RingText, SizeText, Width,
+    BindText, CountedText, ExpectText, FilesText, HistoryText, PointText, RingText, SizeText, Width,
 };
 
 /// The schema, in the draft that editors of TOML understand.

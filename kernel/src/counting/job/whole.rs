@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{Bind, Count};
 use protocol::record::{
-    CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction,
+    CountCpu, CountGate, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction,
 };
 
 /// What a processor counted of one set.
@@ -35,8 +35,7 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
         readings: parts.iter().flat_map(|(_, part)| part.readings.iter().copied()).collect(),
         dropped: parts.iter().map(|(_, part)| part.dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),
-        // The processor on which its task runs has it.
-        gate: parts.iter().filter_map(|(_, part)| part.gate.clone()).max_by_key(|gate| gate.starts),
+        gates: gates(&parts),
         ..CountResult::default()
     };
     let mut counted: Vec<CountedSet> = Vec::new();
@@ -84,6 +83,19 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     };
     result.intervals = parts.into_iter().flat_map(rows).collect();
     result
+}
+
+/// The gates of all tasks: each processor knows them all, and has exceptions of those that run on it.
+fn gates(parts: &[(u16, Part)]) -> Vec<CountGate> {
+    let mut all: Vec<CountGate> = Vec::new();
+    for more in parts.iter().flat_map(|(_, part)| &part.gates) {
+        match all.iter_mut().find(|gate| gate.task == more.task) {
+            Some(gate) if more.taken > gate.taken => *gate = more.clone(),
+            Some(_) => {}
+            None => all.push(more.clone()),
+        }
+    }
+    all
 }
 
 /// Adds what the processor at `place` of `places` counted.

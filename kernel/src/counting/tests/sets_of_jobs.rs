@@ -110,6 +110,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         force: *force,
     };
     count::Count {
+        nested: false,
         name: "job".into(),
         requests: vec![],
         together: false,
