@@ -157,7 +157,10 @@ mod tests {
         let write = |value| Write::new(Msr(0x38f), value);
         assert_eq!(deferred.take(Write::new(Msr(0x186), 5)), Write::new(Msr(0x186), 5));
         assert_eq!(deferred.take(write(1 << 32 | 3)), write(1 << 32));
-        assert_eq!((deferred.on(), deferred.off()), (&[write(1 << 32 | 3)][..], &[write(1 << 32)][..]));
+        assert_eq!(
+            (deferred.on(), deferred.off()),
+            (&[write(1 << 32 | 3)][..], &[write(1 << 32)][..])
+        );
         deferred.close();
         deferred.keep();
         assert!(deferred.on().is_empty());

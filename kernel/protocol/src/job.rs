@@ -232,10 +232,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
     use crate::count::{AtOverflow, Bind, CountRequest, CountSet};
-    use crate::gate::{GateAct, GateAt, GateOn, GatePoint};
     use crate::criteria::tests::any_criteria;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::gate::{GateAct, GateAt, GateOn, GatePoint};
     use crate::memory::tests::any_memory;
     use crate::sampling::tests::any_sampling;
     use crate::workload::tests::{any_tasks, any_workload};

@@ -113,7 +113,8 @@ impl CountRun {
         for Share { number, set, scopes, events, alone } in shares {
             let mut claims = Vec::new();
             if sees_the_kernel(item, &set) {
-                taken_out = TakenOut::measure(&set, driver, platform).map_err(CountingError::from)?;
+                taken_out =
+                    TakenOut::measure(&set, driver, platform).map_err(CountingError::from)?;
             }
             for scope in scopes {
                 let ask = Ask { scope, right: Right::Any, force: Force::Ask };

@@ -45,9 +45,8 @@ impl TakenOut {
                     driver.write(platform, counted.counter, 0)?;
                 }
                 platform.windows(&driver.gate(), nops, TIMES);
-                let read = |(_, counted): &(_, Counted)| {
-                    read_of(&driver, counted.counter, platform)
-                };
+                let read =
+                    |(_, counted): &(_, Counted)| read_of(&driver, counted.counter, platform);
                 seen.push(group.iter().map(read).collect::<Result<Vec<u64>, _>>()?);
             }
             for (place, (request, _)) in group.iter().enumerate() {

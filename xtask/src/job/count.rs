@@ -306,7 +306,8 @@ impl FileItem for CountFile {
             let of = tasks.iter().map(move |task| format!("{figure}, task {}", task.name));
             core::iter::once((*figure).to_string()).chain(of)
         });
-        let mut names = Names { whole: whole.chain(gate).collect(), behind: &BEHIND, events: Vec::new() };
+        let mut names =
+            Names { whole: whole.chain(gate).collect(), behind: &BEHIND, events: Vec::new() };
         names.whole.extend(Names::of_events(self.energy.iter()));
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
             let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };

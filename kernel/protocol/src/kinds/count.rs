@@ -45,7 +45,8 @@ impl ItemRecord for CountResult {
             };
             all.push(figure(format!("starts{of}"), number(gate.starts)));
             all.push(figure(format!("stops{of}"), number(gate.stops)));
-            let deepest = gate.deepest.map(|deepest| figure(format!("deepest{of}"), number(deepest)));
+            let deepest =
+                gate.deepest.map(|deepest| figure(format!("deepest{of}"), number(deepest)));
             all.extend(deepest);
         }
         let own = (!self.events.is_empty()).then_some((

@@ -38,7 +38,9 @@ pub enum LimitError {
     #[error("the job expects nothing of `{0}`: give a number, min, max, or both of these")]
     NothingExpected(String),
     /// More addresses than debug registers.
-    #[error("task `{0}` has {1} addresses at which counting starts or stops; the processor has 4 debug registers")]
+    #[error(
+        "task `{0}` has {1} addresses at which counting starts or stops; the processor has 4 debug registers"
+    )]
     GatePoints(String, usize),
     /// The same address twice.
     #[error("{1} of task `{0}` is given twice")]
@@ -47,13 +49,17 @@ pub enum LimitError {
     #[error("{0} bytes of data cannot be watched; a debug register watches 1, 2, 4 or 8")]
     GateBytes(u64),
     /// Data that a debug register of that length cannot watch.
-    #[error("{0} is no multiple of {1}, and a debug register watches bytes from a multiple of their number")]
+    #[error(
+        "{0} is no multiple of {1}, and a debug register watches bytes from a multiple of their number"
+    )]
     GateAlign(String, u64),
     /// Not in the task's memory.
     #[error("{0} is not in memory: {1} has {2} bytes on either side")]
     GateBeyond(String, &'static str, i64),
     /// An instruction in data.
-    #[error("{0} is data, where no instruction is executed: write it as {{ write = … }} or {{ access = … }}")]
+    #[error(
+        "{0} is data, where no instruction is executed: write it as {{ write = … }} or {{ access = … }}"
+    )]
     GateData(String),
     /// A write to code.
     #[error("the code of task `{0}` is never written to: it is read and executed only")]

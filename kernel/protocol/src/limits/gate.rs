@@ -64,7 +64,11 @@ fn check_point(point: &GatePoint, task: &Task) -> Result<(), LimitError> {
             range("the register of an address", register.into(), 0, REGISTERS.len() as u64 - 1)?;
             let around = AROUND[usize::from(register)];
             if !(-around..=around - bytes as i64).contains(&offset.into()) {
-                return Err(LimitError::GateBeyond(words(point.at), REGISTERS[usize::from(register)], around));
+                return Err(LimitError::GateBeyond(
+                    words(point.at),
+                    REGISTERS[usize::from(register)],
+                    around,
+                ));
             }
             if point.on == GateOn::Execute {
                 return Err(LimitError::GateData(words(point.at)));
@@ -114,14 +118,31 @@ mod tests {
         assert_eq!(check_points(&[]), Ok(()));
         // Four in each of several tasks, ring 0 among them.
         let four = |task| [0, 1, 2, 3].map(|offset| code(task, offset, START));
-        assert_eq!(check_points(&[&four(1)[..], &[code(0, 0, START), code(2, 0, START)]].concat()), Ok(()));
+        assert_eq!(
+            check_points(&[&four(1)[..], &[code(0, 0, START), code(2, 0, START)]].concat()),
+            Ok(())
+        );
         for (points, part) in [
-            (&[code(1, 0, START), code(1, 1, START), code(1, 2, START), code(1, 3, START), code(1, 4, STOP)][..],
-                "task `b` has 5 addresses"),
+            (
+                &[
+                    code(1, 0, START),
+                    code(1, 1, START),
+                    code(1, 2, START),
+                    code(1, 3, START),
+                    code(1, 4, STOP),
+                ][..],
+                "task `b` has 5 addresses",
+            ),
             (&[code(3, 0, START)], "an address's task is 3"),
-            (&[code(0, 1, START)], "offset of an address that starts or stops is 1; it must be 0 to 0"),
+            (
+                &[code(0, 1, START)],
+                "offset of an address that starts or stops is 1; it must be 0 to 0",
+            ),
             (&[code(1, 0, START), code(1, 0, STOP)], "offset 0x0 of task `b` is given twice"),
-            (&[code(0, 0, START), code(1, 0, STOP)], "counting of task `b` stops at addresses, but starts at none"),
+            (
+                &[code(0, 0, START), code(1, 0, STOP)],
+                "counting of task `b` stops at addresses, but starts at none",
+            ),
         ] {
             let error = check_points(points).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
@@ -129,7 +150,8 @@ mod tests {
         // Init and body lie one after the other.
         assert!(check_points(&[code(1, 21, START)]).is_ok());
         assert!(check_points(&[code(1, 22, START)]).is_err());
-        let gate = vec![GatePoint { task: 0, at: GateAt::Code(0), on: GateOn::Execute, act: START }];
+        let gate =
+            vec![GatePoint { task: 0, at: GateAt::Code(0), on: GateOn::Execute, act: START }];
         let bound = Count { gate, bind: Bind::AllProcessors, ..Count::default() };
         assert!(check(&bound).unwrap_err().to_string().contains("stand beside bind"));
         let nested = Count { nested: true, ..Count::default() };
@@ -152,7 +174,11 @@ mod tests {
             assert_eq!(data(at, on), Ok(()), "{at:?} {on:?}");
         }
         for (at, on, part) in [
-            (register(4, 8192 - 4), GateOn::Write(8), "r14+8188 is not in memory: r14 has 8192 bytes"),
+            (
+                register(4, 8192 - 4),
+                GateOn::Write(8),
+                "r14+8188 is not in memory: r14 has 8192 bytes",
+            ),
             (register(0, -16385), GateOn::Write(1), "rsp-16385 is not in memory"),
             (register(5, 0), GateOn::Write(1), "the register of an address is 5"),
             (register(2, 2), GateOn::Access(4), "rdi+2 is no multiple of 4"),

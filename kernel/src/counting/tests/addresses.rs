@@ -13,12 +13,8 @@ fn point(address: u64, act: Act) -> Point {
 /// A gate of a task that begins at 0x1000, with these points at instructions.
 fn gate(task: u16, points: &[(u64, GateAct)], taken_out: TakenOut) -> Gate {
     let mut job = jobs::item(vec![], 0);
-    let point = |&(offset, act): &_| GatePoint {
-        task,
-        at: GateAt::Code(offset),
-        on: GateOn::Execute,
-        act,
-    };
+    let point =
+        |&(offset, act): &_| GatePoint { task, at: GateAt::Code(offset), on: GateOn::Execute, act };
     job.gate = points.iter().map(point).collect();
     let mut gate = Gate::of(&job, taken_out).unwrap();
     let begins = vec![Begin { code: 0x1000, registers: [0; 5] }; usize::from(task) + 1];

@@ -3,8 +3,8 @@
 
 use super::super::{Platform, Session};
 use arch::msr::{Absent, Msr};
-use arch::pmu::pmi::{ControlBlock, Interrupted, Raw, service};
 use arch::pmu::driver::Write;
+use arch::pmu::pmi::{ControlBlock, Interrupted, Raw, service};
 use arch::pmu::{Counter, Deferred, Driver, Gate, Registers, find};
 use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
 use raw_cpuid::CpuIdResult;

@@ -3,8 +3,8 @@
 use super::jobs::{event, item};
 use super::*;
 use crate::counting::gate::{Begin, IN_RING_0};
-use arch::pmu::Deferred;
 use crate::counting::job::{CountRun, Sets, plan, whole};
+use arch::pmu::Deferred;
 use protocol::count::Count;
 use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::record::CountGate;
@@ -36,7 +36,11 @@ fn m14_a_gate_of_a_job_counts_its_task_between_its_addresses_and_nobody_else() {
         let placed = run.place(&begins(&[0x1000, 0x2000, 0x3000])).unwrap();
         let [(task, registers)] = placed[..] else { panic!("{placed:?}") };
         assert_eq!((task, registers.addresses()), (2, [0x3010, 0x3020, 0, 0]), "{model:?}");
-        assert_eq!(run.place(&begins(&[0x1000])), Ok(vec![]), "{model:?}: its task is not in memory");
+        assert_eq!(
+            run.place(&begins(&[0x1000])),
+            Ok(vec![]),
+            "{model:?}: its task is not in memory"
+        );
         let bench = &mut bench;
         run.start(bench).unwrap();
         bench.run(Ring::User, 9);
@@ -115,8 +119,7 @@ fn m14_gates_of_several_tasks_count_each_its_own() {
         let sets = Sets::new(&job, &known, &[0]);
         let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
         let placed = run.place(&begins(&[0x1000, 0x2000, 0x3000])).unwrap();
-        let addresses: Vec<_> =
-            placed.iter().map(|(task, own)| (*task, own.addresses())).collect();
+        let addresses: Vec<_> = placed.iter().map(|(task, own)| (*task, own.addresses())).collect();
         assert_eq!(addresses, [(2, [0x3010, 0x3020, 0, 0]), (0, [0x3f8, 0x102, 0, 0])]);
         assert_eq!(placed[1].1.dr7(), 0x400 | 0b101 | 0b1001 << 16 | 0b0111 << 20);
         let bench = &mut bench;

@@ -103,7 +103,8 @@ impl PointFile {
         let at = match (on.bytes(), register(place)) {
             (Some(_), Some((register, behind))) => {
                 let behind = if behind.is_empty() { Some(0) } else { signed(behind) };
-                let wrong = || format!("{key} `{text}`: `{place}` is not a register and a number of bytes");
+                let wrong =
+                    || format!("{key} `{text}`: `{place}` is not a register and a number of bytes");
                 GateAt::Register(register, behind.ok_or_else(wrong)?)
             }
             _ => GateAt::Code(self.in_code(key, index, place, assembled)?),
