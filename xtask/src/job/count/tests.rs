@@ -260,14 +260,14 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             "passes = 3",
             "start-at = [{ write = \"second:0\", read = \"second:0\" }]",
-            &["job.toml:7:", "unknown field `read`"],
+            &["line 7, column 35", "unknown field `read`"],
         ),
         (
             "passes = 3",
             "start-at = [{ bytes = 8 }]",
-            &["job.toml:7:", "an address must be one of \"task:label\""],
+            &["line 7, column", "an address must be one of \"task:label\""],
         ),
-        ("passes = 3", "start-at = [7]", &["job.toml:7:", "expected \"task:label\""]),
+        ("passes = 3", "start-at = [7]", &["line 7, column", "expected \"task:label\""]),
         ("passes = 3", "start-at = [{ write = \"second:r14*2\" }]", &["no label `r14*2`"]),
         (
             "passes = 3",
