@@ -1,6 +1,7 @@
-//! The debug registers: breakpoints on instructions (SDM vol. 3, 17.2; AMD APM vol. 2, 13.1).
+//! The debug registers: breakpoints on instructions and on data (SDM vol. 3, 17.2; AMD APM vol. 2, 13.1).
 
 use crate::interrupts::{self, TrapFrame, exception};
+use crate::smp::Processor;
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -11,16 +12,17 @@ const OFF: u64 = 1 << 10;
 /// RFLAGS.RF: the instruction runs without its breakpoint once (SDM vol. 3, 17.3.1.1).
 pub const RESUME_FLAG: u64 = 1 << 16;
 
-/// Gets the frame of a debug exception, and DR6. Returns whether the exception was its own; then the task goes on, at the
-/// instruction of the breakpoint. It runs with interrupts off.
-pub type Handler = fn(&mut TrapFrame, u64) -> bool;
+/// Gets the frame of a debug exception, and DR6. Returns whether the exception was its own, and if so whether it comes before an
+/// instruction, which is to be executed without its breakpoint then. It runs with interrupts off.
+pub type Handler = fn(&mut TrapFrame, u64) -> Option<bool>;
 
 static HANDLER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Sets DR0 to DR3 and DR7, and hands debug exceptions to `handler`; those that it does not take are handled as ever.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded. No breakpoint may be on an instruction of the kernel's.
+/// Ring 0, interrupt table loaded. What the kernel itself executes or touches may have no breakpoint, unless `handler` and
+/// what leads to it do not.
 pub unsafe fn set_breakpoints([a, b, c, d]: [u64; 4], dr7: u64, handler: Handler) {
     HANDLER.store(handler as *mut (), Ordering::Relaxed);
     interrupts::set_handler(exception::DEBUG.0, Some(on_debug));
@@ -55,9 +57,45 @@ fn on_debug(frame: &mut TrapFrame) {
     clear_status();
     // SAFETY: the only values ever stored, besides null, are `Handler`s, and this function is set after them.
     let handler: Handler = unsafe { core::mem::transmute(HANDLER.load(Ordering::Relaxed)) };
-    if handler(frame, dr6) {
-        frame.rflags |= RESUME_FLAG;
-    } else {
-        interrupts::unexpected(frame);
+    match handler(frame, dr6) {
+        Some(true) => frame.rflags |= RESUME_FLAG,
+        Some(false) => {}
+        None => interrupts::unexpected(frame),
     }
+}
+
+/// Lets what is put off start at a breakpoint and stop at the next one, `times` times, with `nops` NOPs in between: one or two.
+/// Breakpoints are off afterwards.
+///
+/// # Safety
+/// Ring 0 with interrupts off, interrupt table loaded; this processor has a [`crate::pmu::Deferred`]
+/// installed ([`interrupts::deferring::install`]), which keeps back what starts the counters.
+pub unsafe fn windows(nops: u64, times: u64) {
+    let begin = nop_code as *const () as u64;
+    // Both enabled, on instructions.
+    let dr7 = OFF | 0b101;
+    // SAFETY: the caller's promise; the handler and what leads to it do not come by the NOPs. The code changes RDI and flags.
+    unsafe {
+        set_breakpoints([begin, begin + nops, 0, 0], dr7, on_window);
+        nop_code(times);
+    }
+    clear_breakpoints();
+}
+
+/// NOPs of one byte each, `times` times: the first breakpoint is on the first one, and the other on the second or the third.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn nop_code(times: u64) {
+    core::arch::naked_asm!("2:", "nop", "nop", "nop", "dec rdi", "jnz 2b", "ret")
+}
+
+fn on_window(frame: &mut TrapFrame, dr6: u64) -> Option<bool> {
+    let deferred = Processor::of_frame(frame).deferred.load(Ordering::Relaxed);
+    // SAFETY: it stays while it is installed, and what this interrupts does not use it now.
+    let deferred = unsafe { deferred.as_mut()? };
+    match dr6 & 3 {
+        1 => deferred.let_go(),
+        2 => deferred.keep(),
+        _ => return None,
+    }
+    Some(true)
 }

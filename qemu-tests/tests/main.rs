@@ -27,6 +27,7 @@ mod failures;
 mod fallback;
 mod faulty_pmu;
 mod forms;
+mod gates;
 mod history;
 mod honest;
 mod hostile;

@@ -4,6 +4,7 @@
 //! `dispatch`. There, in this order: a vector that somebody took ([`set_handler`]) runs its handler; an instruction that is allowed to fault ([`mod@fixup`]) continues at
 //! its recovery address; an interrupt that nothing at the interrupted address can have raised is noted ([`stray`]); a fault inside called foreign code ([`crate::call`]) ends that call, one inside a task ([`crate::task`]) that task; everything else is a failure of the firmware and goes to the crash handler.
 
+pub mod deferring;
 pub mod exception;
 pub mod fixup;
 mod frame;

@@ -12,6 +12,7 @@
 mod access;
 mod capabilities;
 pub mod data_source;
+mod deferred;
 pub mod driver;
 mod emulated;
 pub mod energy;
@@ -37,6 +38,7 @@ pub use access::{Machine, Readable, Registers, leaves};
 pub use capabilities::{
     Architecture, Capabilities, Counter, Fault, FreezeKind, LbrKind, Unfrozen, Wrong,
 };
+pub use deferred::Deferred;
 pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
 pub use emulated::Emulated;
 pub use ownership::{Conflict, Ownership};

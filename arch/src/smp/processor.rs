@@ -11,6 +11,7 @@
 use super::mailbox::Mailbox;
 use crate::call;
 use crate::interrupts::TrapFrame;
+use crate::pmu::Deferred;
 use crate::pmu::pmi::ControlBlock;
 use crate::ring3;
 use crate::task;
@@ -35,6 +36,8 @@ pub struct Processor {
     pub(crate) tasks: AtomicPtr<task::Running<'static>>,
     /// What handlers outside of this crate find their data by; null while there is none. Whoever stores something says what.
     pub handlers_data: AtomicPtr<()>,
+    /// What its counters are to do when the kernel is gone; null: that is not put off ([`crate::interrupts::deferring`]).
+    pub(crate) deferred: AtomicPtr<Deferred>,
     /// Its descriptor tables ([`crate::descriptors::Tables`]); null before they are loaded.
     pub(crate) tables: AtomicPtr<()>,
     /// How often each vector was taken through its stub.
@@ -63,12 +66,16 @@ impl Processor {
             mailbox: Mailbox::empty(),
             tasks: AtomicPtr::new(core::ptr::null_mut()),
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),
+            deferred: AtomicPtr::new(core::ptr::null_mut()),
             tables: AtomicPtr::new(core::ptr::null_mut()),
             taken: [const { AtomicU64::new(0) }; 256],
             taken_in_all: AtomicU64::new(0),
             self_tests: AtomicU64::new(0),
         }
     }
+
+    /// Offset of the pointer, for assembly.
+    pub(crate) const DEFERRED: usize = core::mem::offset_of!(Self, deferred);
 
     /// Its number: 0 is the boot processor; the others have those from 1 on, in the order of the MADT.
     #[must_use]

@@ -9,16 +9,19 @@ use super::{
     entered, ticked,
 };
 use crate::interrupts::TrapFrame;
+use crate::interrupts::deferring::{PROCESSOR, close, open};
+use crate::pmu::Deferred;
+use crate::smp::Processor;
 use core::arch::naked_asm;
 
-/// Each vector's.
-pub(super) const ALL: [(u8, extern "C" fn()); 6] = [
-    (START_VECTOR, start),
-    (YIELD_VECTOR, yields),
-    (EXIT_VECTOR, exit),
-    (READ_VECTOR, reads),
-    (MARK_VECTOR, marks),
-    (TICK_VECTOR, tick),
+/// Each vector's, and the one that no counter of ring 0 sees more of than its ends ([`crate::interrupts::deferring`]).
+pub(super) const ALL: [(u8, [extern "C" fn(); 2]); 6] = [
+    (START_VECTOR, [start, deferring::start]),
+    (YIELD_VECTOR, [yields, deferring::yields]),
+    (EXIT_VECTOR, [exit, deferring::exit]),
+    (READ_VECTOR, [reads, deferring::reads]),
+    (MARK_VECTOR, [marks, deferring::marks]),
+    (TICK_VECTOR, [tick, deferring::tick]),
 ];
 
 /// From the registers to what says where the handler's stack is: after the pointer to the processor.
@@ -59,3 +62,54 @@ entry!(exit, EXIT_VECTOR, Exit, ended);
 entry!(reads, READ_VECTOR, Read, entered);
 entry!(marks, MARK_VECTOR, Mark, entered);
 entry!(tick, TICK_VECTOR, Tick, ticked);
+
+/// The same between a stop of the counters and a start. The NOPs are in place of those of the stubs of exceptions.
+mod deferring {
+    use super::*;
+
+    macro_rules! entry {
+        ($name:ident, $vector:ident, $cause:ident, $work:ident) => {
+            #[unsafe(naked)]
+            pub extern "C" fn $name() {
+                naked_asm!(
+                    "push 0",
+                    "nop",
+                    "push {vector}",
+                    "nop",
+                    "push rax", "push rbx", "push rcx", "push rdx", "push rsi", "push rdi", "push rbp",
+                    "push r8", "push r9", "push r10", "push r11", "push r12", "push r13", "push r14", "push r15",
+                    "cld",
+                    "mov rdi, rsp",
+                    close!(),
+                    "mov rsp, [rdi + {stack}]",
+                    "mov esi, {cause}",
+                    "call {work}",
+                    "mov rsp, rax",
+                    open!(),
+                    "pop r15", "pop r14", "pop r13", "pop r12", "pop r11", "pop r10", "pop r9", "pop r8",
+                    "pop rbp", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rbx", "pop rax",
+                    "add rsp, 16",
+                    "iretq",
+                    vector = const $vector as u32,
+                    stack = const STACK,
+                    cause = const Cause::$cause as u32,
+                    work = sym $work,
+                    processor = const PROCESSOR,
+                    deferred = const Processor::DEFERRED,
+                    offs = const Deferred::OFFS,
+                    off = const Deferred::OFF,
+                    ons = const Deferred::ONS,
+                    on = const Deferred::ON,
+                    closed = const Deferred::CLOSED,
+                )
+            }
+        };
+    }
+
+    entry!(start, START_VECTOR, Start, entered);
+    entry!(yields, YIELD_VECTOR, Yield, entered);
+    entry!(exit, EXIT_VECTOR, Exit, ended);
+    entry!(reads, READ_VECTOR, Read, entered);
+    entry!(marks, MARK_VECTOR, Mark, entered);
+    entry!(tick, TICK_VECTOR, Tick, ticked);
+}

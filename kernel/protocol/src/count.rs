@@ -1,6 +1,7 @@
 //! Counting over time: sets of events over tasks, as `perf stat` counts.
 
 use crate::core_kind::CoreKind;
+use crate::gate::GatePoint;
 use crate::workload::Workload;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -40,9 +41,11 @@ pub struct Count<'a> {
     /// Sets of their own, bound one after the other; [`Count::requests`] are empty then.
     #[serde(borrow)]
     pub sets: Vec<CountSet<'a>>,
-    /// Where counting starts and stops, all in one task of ring 3; only what that task does in between is counted. Empty:
-    /// everything is counted, from the beginning to the end.
+    /// Where counting starts and stops; only what the tasks that are named do in between is counted. Empty: everything is
+    /// counted, from the beginning to the end.
     pub gate: Vec<GatePoint>,
+    /// Whether a start that comes while its task is counted has to be stopped as well.
+    pub nested: bool,
     /// Energy that is read before and after, by the names of the crate `events`.
     #[serde(borrow)]
     pub energy: Vec<Cow<'a, str>>,
@@ -131,28 +134,6 @@ pub enum Bind {
     Core(CoreKind, u16),
     /// These tasks by their indices, and children that they start; nothing else.
     Tasks(Vec<u16>),
-}
-
-/// An address at which counting starts or stops, just before the instruction there.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct GatePoint {
-    /// Index of the task.
-    pub task: u16,
-    /// Bytes from the beginning of the task's init code.
-    pub offset: u64,
-    /// What happens.
-    pub act: GateAct,
-}
-
-/// What happens at an address.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GateAct {
-    /// Counting starts.
-    #[default]
-    Start,
-    /// Counting stops.
-    Stop,
 }
 
 /// One event.

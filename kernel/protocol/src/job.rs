@@ -233,12 +233,11 @@ pub enum Difference {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-    use crate::count::{
-        AtOverflow, Bind, CountRequest, CountSet, GateAct, GatePoint, Schedule, When,
-    };
+    use crate::count::{AtOverflow, Bind, CountRequest, CountSet, Schedule, When};
     use crate::criteria::tests::any_criteria;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::gate::{GateAct, GateAt, GateOn, GatePoint};
     use crate::memory::tests::any_memory;
     use crate::sampling::tests::any_sampling;
     use crate::workload::tests::{any_tasks, any_workload};
@@ -375,7 +374,7 @@ pub(crate) mod tests {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
-            gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>()), 0..5),
+            gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>(), any::<u8>()), 0..5),
             together: bool, passes: u64, interval_ns: u64, limit_us: u64, bind in any_bind(),
             energy in prop::collection::vec(".{0,20}", 0..3), schedule in any_schedule(),
         ) -> Item<'static> {
@@ -387,13 +386,15 @@ pub(crate) mod tests {
                 name: Cow::Owned(name.clone()), requests: requests.clone(), together, bind: bind.clone(), force: !together,
                 alone: together, schedule,
             };
-            let gate = gate.into_iter().map(|(task, offset, starts)| GatePoint {
-                task, offset, act: if starts { GateAct::Start } else { GateAct::Stop },
+            let gate = gate.into_iter().map(|(task, offset, starts, kind)| GatePoint {
+                task, act: if starts { GateAct::Start } else { GateAct::Stop },
+                at: if kind & 1 == 0 { GateAt::Code(offset) } else { GateAt::Register(kind, offset as i32) },
+                on: [GateOn::Execute, GateOn::Write(kind), GateOn::Access(kind)][usize::from(kind) % 3],
             });
             Item::Count(Count {
                 name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
                 at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload, alone: !together,
-                gate: gate.collect(), energy: energy.into_iter().map(Cow::Owned).collect(),
+                gate: gate.collect(), nested: together, energy: energy.into_iter().map(Cow::Owned).collect(),
             })
         }
     }

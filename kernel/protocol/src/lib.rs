@@ -38,6 +38,7 @@ pub mod criteria;
 pub mod digest;
 pub mod exact;
 pub mod facts;
+pub mod gate;
 pub mod history;
 pub mod job;
 #[macro_use]

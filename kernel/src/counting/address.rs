@@ -1,11 +1,13 @@
-//! Counting from one instruction address to another, by debug registers.
+//! Counting from one address to another, by debug registers.
 //!
 //! An instruction breakpoint is a fault: it comes before its instruction (SDM vol. 3, 17.3.1.1). So the instruction at
-//! a starting address is counted and the one at a stopping address is not, whatever the instructions are. Counters of
-//! ring 3 see nothing else. Counters of ring 0 also see the handler from the write that starts them to its IRET, and
-//! at a stop its beginning up to the write that stops them: the same number each time.
+//! a starting address is counted and the one at a stopping address is not, whatever the instructions are. A data breakpoint is
+//! a trap: it comes after the instruction that writes or reads (17.3.1.2). So the one that starts counting is not counted, and
+//! the one that stops it is. Of a repeated string instruction it comes after the iteration that met it, in the middle of the
+//! instruction, which is counted when it is done. Behind a load of SS it waits for one instruction more (17.3.1.3), which may
+//! be the first one of the kernel. Counters of ring 3 see nothing else; what those of ring 0 see is taken out
+//! ([`super::taken_out`]).
 
-use super::{Platform, Session, SetError};
 use thiserror::Error;
 
 /// Addresses that DR0 to DR3 hold.
@@ -24,6 +26,55 @@ pub enum Act {
     Stop,
 }
 
+/// What has to be done at an address.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum On {
+    /// The instruction there is executed.
+    #[default]
+    Execute,
+    /// One of so many bytes is written.
+    Write(u8),
+    /// One of so many bytes is read or written.
+    Access(u8),
+}
+
+impl On {
+    /// R/W and LEN of a debug register, in this order from the lowest bit up (SDM vol. 3, 17.2.4).
+    const fn bits(self) -> u64 {
+        let (kind, bytes) = match self {
+            Self::Execute => return 0,
+            Self::Write(bytes) => (0b01, bytes),
+            Self::Access(bytes) => (0b11, bytes),
+        };
+        let len = match bytes {
+            1 => 0b00,
+            2 => 0b01,
+            4 => 0b11,
+            // 8 bytes, in 64-bit mode.
+            _ => 0b10,
+        };
+        kind | len << 2
+    }
+
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Execute => 1,
+            Self::Write(bytes) | Self::Access(bytes) => bytes as u64,
+        }
+    }
+}
+
+/// An address, and what is done there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Point {
+    /// Linear.
+    pub address: u64,
+    /// What the task does.
+    pub on: On,
+    /// What counting does.
+    pub act: Act,
+}
+
 /// Addresses that cannot be watched.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 pub enum AddressError {
@@ -33,30 +84,48 @@ pub enum AddressError {
     /// One that no instruction can have.
     #[error("address {0:#x} is not canonical")]
     NotCanonical(u64),
+    /// Data that does not begin at a multiple of its length.
+    #[error("address {0:#x} is no multiple of {1}, the bytes that are watched there")]
+    NotAligned(u64, u64),
 }
 
 /// Which address does what.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AddressGate {
-    points: [Option<(u64, Act)>; MAX_ADDRESSES],
+    points: [Option<Point>; MAX_ADDRESSES],
+}
+
+/// What a debug exception of a gate's means.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Hit {
+    /// Addresses that start and that stop, among those that were met.
+    pub starts: u64,
+    /// Likewise.
+    pub stops: u64,
+    /// One of them is of an instruction, which is still to come.
+    pub before: bool,
 }
 
 impl AddressGate {
-    /// A gate with these addresses, linear ones.
+    /// A gate with these addresses.
     ///
     /// # Errors
-    /// More than four, or one that is not canonical.
-    pub fn new(points: &[(u64, Act)]) -> Result<Self, AddressError> {
+    /// More than four, or one that cannot be watched.
+    pub fn new(points: &[Point]) -> Result<Self, AddressError> {
         let mut gate = Self::default();
         if points.len() > MAX_ADDRESSES {
             return Err(AddressError::TooMany(points.len()));
         }
-        for (slot, &(address, act)) in gate.points.iter_mut().zip(points) {
+        for (slot, &point) in gate.points.iter_mut().zip(points) {
+            let (address, bytes) = (point.address, point.on.bytes());
             // 48 bits, sign-extended; 57 are not used by this kernel.
             if (address << 16) as i64 >> 16 != address as i64 {
                 return Err(AddressError::NotCanonical(address));
             }
-            *slot = Some((address, act));
+            if !address.is_multiple_of(bytes) {
+                return Err(AddressError::NotAligned(address, bytes));
+            }
+            *slot = Some(point);
         }
         Ok(gate)
     }
@@ -64,42 +133,30 @@ impl AddressGate {
     /// DR0 to DR3.
     #[must_use]
     pub fn addresses(&self) -> [u64; MAX_ADDRESSES] {
-        self.points.map(|point| point.map_or(0, |(address, _)| address))
+        self.points.map(|point| point.map_or(0, |point| point.address))
     }
 
-    /// DR7: the local enable of each register in use; R/W and LEN 0, which is an instruction.
+    /// DR7: the local enable of each register in use, and its R/W and LEN.
     #[must_use]
     pub fn dr7(&self) -> u64 {
-        let used = self.points.iter().enumerate().filter(|(_, point)| point.is_some());
-        used.fold(DR7_FIXED, |bits, (index, _)| bits | 1 << (2 * index))
+        let used = self.points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?)));
+        used.fold(DR7_FIXED, |bits, (index, point)| {
+            bits | 1 << (2 * index) | point.on.bits() << (16 + 4 * index)
+        })
     }
 
-    /// What a debug exception asks for. The processor may set bits of registers that are not enabled, so those do not
-    /// count (SDM vol. 3, 17.2.3).
+    /// What a debug exception asks for; `None`: it is another's. The processor may set bits of registers that are not enabled,
+    /// so those do not count (SDM vol. 3, 17.2.3). One instruction may meet several.
     #[must_use]
-    pub fn act(&self, dr6: u64) -> Option<Act> {
-        let hit = (0..MAX_ADDRESSES).filter(|index| dr6 & HIT & 1 << index != 0);
-        hit.filter_map(|index| self.points[index]).map(|(_, act)| act).next()
-    }
-
-    /// The debug exception's handler: starts or stops the session. Returns whether the exception was the gate's; then
-    /// the frame needs [`arch::debug::RESUME_FLAG`], and DR6 is to be cleared.
-    ///
-    /// # Errors
-    /// A register refuses.
-    pub fn trapped(
-        &self,
-        dr6: u64,
-        session: &mut Session,
-        platform: &mut dyn Platform,
-    ) -> Result<bool, SetError> {
-        match self.act(dr6) {
-            Some(Act::Start) if !session.has_ended() => session.start(platform)?,
-            Some(Act::Stop) => session.stop(platform)?,
-            Some(Act::Start) => {}
-            None => return Ok(false),
-        }
-        Ok(true)
+    pub fn hit(&self, dr6: u64) -> Option<Hit> {
+        let met = (0..MAX_ADDRESSES).filter(|index| dr6 & HIT & 1 << index != 0);
+        let mut met = met.filter_map(|index| self.points[index]).peekable();
+        met.peek()?;
+        Some(met.fold(Hit::default(), |hit, point| Hit {
+            starts: hit.starts + u64::from(point.act == Act::Start),
+            stops: hit.stops + u64::from(point.act == Act::Stop),
+            before: hit.before || point.on == On::Execute,
+        }))
     }
 }
 

@@ -1,79 +1,128 @@
-//! Counting that begins and ends at addresses of one task, for as long as that task has the processor.
+//! Counting that begins and ends at addresses of tasks, each for as long as it has the processor.
 
-use super::address::{Act, AddressError, AddressGate};
+use super::address::{Act, AddressError, AddressGate, On, Point};
+use super::depth::Depth;
+use super::taken_out::TakenOut;
 use super::{Platform, Session, Set, SetError};
+use crate::snippet::events::Counted;
 use alloc::vec::Vec;
 use arch::pmu::Rings;
-use protocol::count::{Count, GateAct};
+use protocol::count::Count;
+use protocol::gate::{GateAct, GateAt, GateOn, REGISTERS};
 use protocol::record::CountGate;
 
 /// Why an event is not counted between addresses.
-pub const IN_RING_0: &str = "between addresses only ring 3 is counted (`:u`): in ring 0 the handler that starts and stops \
-                             would be counted as well";
+pub const IN_RING_0: &str = "between addresses an event with a period is counted in ring 3 only (`:u`): in ring 0 the handlers \
+                             of its overflows would be counted as well";
 
-/// The gate of a job, and what became of it.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+/// Where a task is in memory: its init code, and the registers that point to its data.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Begin {
+    /// The address of the init code.
+    pub code: u64,
+    /// The values of [`REGISTERS`].
+    pub registers: [u64; REGISTERS.len()],
+}
+
+/// The gates of a job's tasks, and what became of them.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gate {
+    tasks: Vec<TaskGate>,
+    taken_out: TakenOut,
+}
+
+/// The gate of one task.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct TaskGate {
     task: u16,
-    /// From the beginning of the task.
-    offsets: Vec<(u64, Act)>,
+    points: Vec<(GateAt, On, Act)>,
     addresses: AddressGate,
-    /// It counted when its task was switched away from.
-    suspended: bool,
-    starts: u64,
-    stops: u64,
+    depth: Depth,
+    /// Debug exceptions.
+    taken: u64,
 }
 
 impl Gate {
-    /// The gate that `item` asks for, if it does; no address is known yet.
+    /// The gates that `item` asks for, if it does; no address is known yet. `taken_out`: what is to be taken out of the counts.
     #[must_use]
-    pub fn of(item: &Count) -> Option<Self> {
-        let task = item.gate.first()?.task;
-        let offsets = item.gate.iter().map(|point| {
+    pub fn of(item: &Count, taken_out: TakenOut) -> Option<Self> {
+        let mut tasks: Vec<TaskGate> = Vec::new();
+        for point in &item.gate {
             let act = match point.act {
                 GateAct::Start => Act::Start,
                 GateAct::Stop => Act::Stop,
             };
-            (point.offset, act)
-        });
-        Some(Self { task, offsets: offsets.collect(), ..Self::default() })
+            let on = match point.on {
+                GateOn::Execute => On::Execute,
+                GateOn::Write(bytes) => On::Write(bytes),
+                GateOn::Access(bytes) => On::Access(bytes),
+            };
+            let point_of = (point.at, on, act);
+            match tasks.iter_mut().find(|own| own.task == point.task) {
+                Some(own) => own.points.push(point_of),
+                None => tasks.push(TaskGate {
+                    task: point.task,
+                    points: Vec::from([point_of]),
+                    depth: Depth::new(item.nested),
+                    ..TaskGate::default()
+                }),
+            }
+        }
+        (!tasks.is_empty()).then_some(Self { tasks, taken_out })
     }
 
-    /// The task that it belongs to.
-    #[must_use]
-    pub const fn task(&self) -> u16 {
-        self.task
-    }
-
-    /// The task begins at `begin`. Returns what the debug registers are to have.
+    /// Each task begins where `begins` says. Returns what the debug registers are to have during which task.
     ///
     /// # Errors
     /// The addresses cannot be watched.
-    pub fn place(&mut self, begin: u64) -> Result<AddressGate, AddressError> {
-        let points: Vec<_> =
-            self.offsets.iter().map(|&(offset, act)| (begin + offset, act)).collect();
-        self.addresses = AddressGate::new(&points)?;
-        Ok(self.addresses)
+    pub fn place(&mut self, begins: &[Begin]) -> Result<Vec<(u16, AddressGate)>, AddressError> {
+        let mut all = Vec::new();
+        for own in &mut self.tasks {
+            let Some(begin) = begins.get(usize::from(own.task)) else { continue };
+            let point = |&(at, on, act): &(GateAt, On, Act)| {
+                let address = match at {
+                    GateAt::Code(offset) => begin.code.wrapping_add(offset),
+                    GateAt::Register(register, offset) => {
+                        let base = begin.registers.get(usize::from(register)).copied();
+                        base.unwrap_or_default().wrapping_add_signed(offset.into())
+                    }
+                };
+                Point { address, on, act }
+            };
+            own.addresses = AddressGate::new(&own.points.iter().map(point).collect::<Vec<_>>())?;
+            all.push((own.task, own.addresses));
+        }
+        Ok(all)
     }
 
-    /// The debug exception's handler: as [`AddressGate::trapped`].
+    fn of_task(&mut self, task: Option<u16>) -> Option<&mut TaskGate> {
+        self.tasks.iter_mut().find(|own| Some(own.task) == task)
+    }
+
+    /// The debug exception's handler, while `task` has the processor: starts or stops the session. Returns whether the exception
+    /// was the gate's, and then whether it comes before an instruction: that one's frame needs [`arch::debug::RESUME_FLAG`], as
+    /// it would be met again; behind an instruction the flag would let the next one's breakpoint pass.
     ///
     /// # Errors
     /// A register refuses.
     pub fn trapped(
         &mut self,
+        task: Option<u16>,
         dr6: u64,
         session: &mut Session,
         platform: &mut dyn Platform,
-    ) -> Result<bool, SetError> {
-        let before = session.is_running();
-        let done = self.addresses.trapped(dr6, session, platform);
-        match (before, session.is_running()) {
-            (false, true) => self.starts += 1,
-            (true, false) => self.stops += 1,
-            _ => {}
+    ) -> Result<Option<bool>, SetError> {
+        self.settle(session, platform)?;
+        let Some(own) = self.of_task(task) else { return Ok(None) };
+        let Some(hit) = own.addresses.hit(dr6) else { return Ok(None) };
+        own.taken += 1;
+        own.depth.meet(hit);
+        match own.depth.counts() {
+            true if !session.has_ended() => session.start(platform)?,
+            true => {}
+            false => session.stop(platform)?,
         }
-        done
+        Ok(Some(hit.before))
     }
 
     /// `task` is about to lose the processor.
@@ -86,11 +135,8 @@ impl Gate {
         session: &mut Session,
         platform: &mut dyn Platform,
     ) -> Result<(), SetError> {
-        if task == Some(self.task) {
-            self.suspended = session.is_running();
-            session.stop(platform)?;
-        }
-        Ok(())
+        self.settle(session, platform)?;
+        if self.of_task(task).is_some() { session.stop(platform) } else { Ok(()) }
     }
 
     /// `task` gets the processor; counting goes on if it did before.
@@ -103,21 +149,47 @@ impl Gate {
         session: &mut Session,
         platform: &mut dyn Platform,
     ) -> Result<(), SetError> {
-        let resumes = task == Some(self.task) && core::mem::take(&mut self.suspended);
+        let resumes = self.of_task(task).is_some_and(|own| own.depth.counts());
         if resumes && !session.has_ended() { session.start(platform) } else { Ok(()) }
+    }
+
+    /// The kernel's own way is taken out of what was counted since the last time.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn settle(
+        &mut self,
+        session: &mut Session,
+        platform: &mut dyn Platform,
+    ) -> Result<(), SetError> {
+        match platform.closings() {
+            0 => Ok(()),
+            closings => session.take_out(self.taken_out.of(session.group()), closings),
+        }
+    }
+
+    /// What is taken out of request number `request` each time.
+    #[must_use]
+    pub fn taken_out(&self, request: usize) -> Option<u64> {
+        self.taken_out.request(request)
     }
 
     /// For the record.
     #[must_use]
-    pub fn result(&self) -> CountGate {
-        CountGate { task: self.task, starts: self.starts, stops: self.stops }
+    pub fn results(&self) -> Vec<CountGate> {
+        let result = |own: &TaskGate| {
+            let (starts, stops, deepest) = own.depth.came_to();
+            CountGate { task: own.task, starts, stops, taken: own.taken, deepest }
+        };
+        self.tasks.iter().map(result).collect()
     }
 }
 
-/// A request of `set` that would count the handler.
-#[must_use]
-pub fn in_ring_0(set: &Set) -> Option<usize> {
+/// A request of `set` that counts ring 0, of those for which `which` holds.
+pub fn in_ring_0(set: &Set, which: impl Fn(usize) -> bool) -> Option<usize> {
     let mut all = set.groups().iter().flatten();
-    let found = all.find(|(_, counted)| counted.selection.rings.contains(Rings::KERNEL))?;
-    Some(found.0)
+    let counts = |counts: &&(usize, Counted)| {
+        counts.1.selection.rings.contains(Rings::KERNEL) && which(counts.0)
+    };
+    Some(all.find(counts)?.0)
 }

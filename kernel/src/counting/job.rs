@@ -22,11 +22,12 @@ pub use whole::{PartOfSet, whole};
 
 use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
-use super::gate::Gate;
+use super::gate::{Begin, Gate, in_ring_0};
 use super::owner::{Claim, Owner};
 use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
-use super::{Count, CountingError, Counts, Platform};
+use super::taken_out::TakenOut;
+use super::{Count, CountingError, Counts, Platform, Set};
 use crate::tasks::Read;
 use alloc::vec::Vec;
 use arch::pmu::Driver;
@@ -85,8 +86,8 @@ pub struct Part {
     pub switches: u64,
     /// The machine's own figures.
     pub snapshot: Option<CountSnapshot>,
-    /// How counting started and stopped, if that was at addresses.
-    pub gate: Option<CountGate>,
+    /// How counting started and stopped, if that was at addresses, of each task that has some.
+    pub gates: Vec<CountGate>,
     /// What tasks read of themselves.
     pub readings: Vec<CountReading>,
     /// Readings that there was no room for.
@@ -121,8 +122,13 @@ impl CountRun {
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
         let (mut held, mut series, mut now) = (Vec::new(), None, None);
+        let mut taken_out = TakenOut::default();
         for Share { number, set, scopes, events, alone } in shares.sets {
             let mut bindings = Vec::new();
+            if sees_the_kernel(item, &set) {
+                taken_out =
+                    TakenOut::measure(&set, driver, platform).map_err(CountingError::from)?;
+            }
             for scope in scopes {
                 let (set, of) = (set.clone(), (scope, alone));
                 let binding = contexts.prepare(set, run, driver.clone(), of, platform)?;
@@ -160,32 +166,41 @@ impl CountRun {
             first: None,
             snapshot: None,
             now,
-            gate: Gate::of(item),
+            gate: Gate::of(item, taken_out),
             readings: Readings::new(tasks),
         })
     }
 
-    /// The tasks are in memory, each at one of `begins`. Returns what the debug registers are to have, and during which
-    /// task, if counting starts and stops at addresses.
+    /// The tasks are in memory, each at one of `begins`. Returns what the debug registers are to have during which task, if
+    /// counting starts and stops at addresses.
     ///
     /// # Errors
     /// The addresses cannot be watched.
-    pub fn place(&mut self, begins: &[u64]) -> Result<Option<(u16, AddressGate)>, AddressError> {
-        let Some(gate) = &mut self.gate else { return Ok(None) };
-        let task = gate.task();
-        let Some(&begin) = begins.get(usize::from(task)) else { return Ok(None) };
-        Ok(Some((task, gate.place(begin)?)))
+    pub fn place(&mut self, begins: &[Begin]) -> Result<Vec<(u16, AddressGate)>, AddressError> {
+        self.gate.as_mut().map_or(Ok(Vec::new()), |gate| gate.place(begins))
     }
 
-    /// A debug exception. Returns whether it was one of the gate's.
+    /// A debug exception. Returns whether it was one of the gate's, as [`Gate::trapped`].
     ///
     /// # Errors
     /// A register refuses.
-    pub fn trapped(&mut self, dr6: u64, platform: &mut dyn Platform) -> Result<bool, ContextError> {
-        let claim = self.system();
-        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else { return Ok(false) };
+    pub fn trapped(
+        &mut self,
+        dr6: u64,
+        platform: &mut dyn Platform,
+    ) -> Result<Option<bool>, ContextError> {
+        let (claim, task) = (self.system(), self.contexts.current());
+        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else { return Ok(None) };
         let session = self.contexts.session(&claim)?;
-        Ok(gate.trapped(dr6, session, platform).map_err(CountingError::from)?)
+        Ok(gate.trapped(task, dr6, session, platform).map_err(CountingError::from)?)
+    }
+
+    /// What the kernel's own way has come to goes out of the counts.
+    fn settle(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
+        let claim = self.system();
+        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else { return Ok(()) };
+        let session = self.contexts.session(&claim)?;
+        Ok(gate.settle(session, platform).map_err(CountingError::from)?)
     }
 
     /// Claims on the system: at most one, as it excludes all others.
@@ -215,6 +230,7 @@ impl CountRun {
     /// # Errors
     /// A register refuses.
     pub fn stop(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
+        self.settle(platform)?;
         if let Some(claim) = self.system() {
             self.contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
         }
@@ -310,6 +326,7 @@ impl CountRun {
         event: u64,
         platform: &mut dyn Platform,
     ) -> Result<Option<Read>, ContextError> {
+        self.settle(platform)?;
         let what = [task.into(), event];
         self.readings.read(what, &self.held, self.begin, &mut self.contexts, platform)
     }
@@ -366,13 +383,12 @@ impl CountRun {
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {
             return Ok(self.contexts.tick(task, platform)?);
         };
-        // Only requests that count take turns: those of a gate's task that is not over.
-        let own = Some(gate.task());
+        // Requests take turns in the time that counts.
         let session = self.contexts.session(&claim)?;
-        gate.resume(own, session, platform).map_err(CountingError::from)?;
+        gate.resume(task, session, platform).map_err(CountingError::from)?;
         self.contexts.tick(task, platform)?;
         let session = self.contexts.session(&claim)?;
-        Ok(gate.suspend(own, session, platform).map_err(CountingError::from)?)
+        Ok(gate.suspend(task, session, platform).map_err(CountingError::from)?)
     }
 
     /// The PMU's interrupt, after the handler.
@@ -398,7 +414,7 @@ impl CountRun {
             ticks: self.ticks,
             switches: self.contexts.switches(),
             snapshot: self.snapshot.take(),
-            gate: self.gate.as_ref().map(Gate::result),
+            gates: self.gate.as_ref().map(Gate::results).unwrap_or_default(),
             ..Part::default()
         };
         if let Some(series) = self.series.take() {
@@ -436,23 +452,43 @@ impl CountRun {
                 Some((group, one))
             });
             let Some((group, one)) = place else { continue };
+            let taken_out = self.gate.as_ref().and_then(|gate| gate.taken_out(index));
+            let value = |count: &Count, preset| match taken_out {
+                None => value(count),
+                Some(_) => value(&not_less(*count, preset)),
+            };
             events.push(CountedEvent {
                 event: one.event.clone(),
                 name: one.counting.name.clone(),
                 counter: one.counting.counter.clone(),
                 group: group as u32,
-                sum: value(&now.counts()[index]),
+                sum: value(&now.counts()[index], request.preset),
                 cpus: Vec::new(),
-                kernel: value(&kernel.counts()[index]),
-                tasks: tasks.iter().map(|counts| value(&counts.counts()[index])).collect(),
+                kernel: value(&kernel.counts()[index], 0),
+                tasks: tasks.iter().map(|counts| value(&counts.counts()[index], 0)).collect(),
                 shares: Vec::new(),
                 overflows: request.every.map(|_| session.overflows()[index]),
+                taken_out,
                 remarks: one.counting.remarks.clone(),
             });
         }
         let groups = session.set().groups().len() as u32;
         Ok(Some(PartOfSet { number, events, groups, passes: session.passes() }))
     }
+}
+
+/// Whether something of `set` is counted between addresses, and counts ring 0: then the kernel's own way is to be kept out of
+/// it ([`TakenOut`]).
+#[must_use]
+pub fn sees_the_kernel(item: &count::Count, set: &Set) -> bool {
+    !item.gate.is_empty() && in_ring_0(set, |_| true).is_some()
+}
+
+/// The count, or where it began if more was taken out than there was: what the kernel comes to varies where events are no
+/// instructions.
+const fn not_less(count: Count, preset: u64) -> Count {
+    let came_to = count.raw.wrapping_sub(preset) as i64;
+    if came_to < 0 { Count { raw: preset, ..count } } else { count }
 }
 
 fn value(count: &Count) -> CountValue {

@@ -5,7 +5,8 @@
 //!   its groups share in turns. [`Counts`]: what came of it.
 //! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`ledger`]: who of several sets
 //!   has the counters when; [`allocate`]: what they ask for.
-//! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in
+//! - [`address`]: counting between two addresses, [`gate`] of tasks, [`depth`] of one; [`taken_out`] of it is the kernel's own
+//!   part. [`snapshot`]: counts and the machine's own figures in
 //!   one read.
 //! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
@@ -17,6 +18,7 @@ pub mod allocate;
 pub mod charged;
 pub mod contexts;
 mod counts;
+pub mod depth;
 mod error;
 pub mod gate;
 pub mod job;
@@ -28,6 +30,7 @@ mod request;
 pub mod session;
 mod set;
 pub mod snapshot;
+pub mod taken_out;
 mod virtual_counter;
 
 pub use counts::{Count, Counts, Mismatch};

@@ -4,7 +4,7 @@ use super::access::OneByOne;
 use super::charged::Charged;
 use super::{Counts, Session};
 use arch::pmu::pmi::ControlBlock;
-use arch::pmu::{Counter, Registers};
+use arch::pmu::{Counter, Gate, Registers};
 
 /// The PMU's registers of one processor, and its performance monitoring interrupt.
 ///
@@ -37,6 +37,17 @@ pub trait Platform: Registers {
 
     /// How often any of them was.
     fn taken_in_all(&mut self) -> u64;
+
+    /// How often counters that ran were stopped on the way into the kernel since the last time that this was asked; 0 where
+    /// nothing stops them there ([`arch::pmu::Deferred`]).
+    fn closings(&mut self) -> u64 {
+        0
+    }
+
+    /// Lets the counters of `gate` run `times` times from a breakpoint to the next one, with so many NOPs in between.
+    fn windows(&mut self, gate: &Gate, nops: u64, times: u64) {
+        let _ = (gate, nops, times);
+    }
 
     /// [`Session::read_planned`].
     fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {

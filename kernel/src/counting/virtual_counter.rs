@@ -78,6 +78,11 @@ impl VirtualCounter {
         (self.start, self.total) = (Position { wraps, events: 0 }, total);
     }
 
+    /// So much of it was not what was to be counted.
+    pub(super) const fn take_out(&mut self, events: u64) {
+        self.total = self.total.wrapping_sub(events);
+    }
+
     /// The counter.
     #[must_use]
     pub const fn counter(&self) -> Counter {

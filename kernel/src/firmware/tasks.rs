@@ -225,7 +225,7 @@ impl Processors<'_> {
 }
 
 /// The memory area that R14 points to.
-const VALUE_AREA: u64 = memory::AREAS - 1;
+pub const VALUE_AREA: u64 = memory::AREAS - 1;
 
 impl tasks::Machine for Processors<'_> {
     fn has(&self, cpu: u16) -> Result<(), String> {

@@ -9,13 +9,15 @@ use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
 use super::memory::MemoryFile;
-use super::schema::{BindText, CountedText, ExpectText};
+use super::schema::{BindText, CountedText, ExpectText, PointText};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::energy;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, GateAct, Schedule};
+use gate::{PointFile, RawPoint};
+use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, Schedule};
+use protocol::gate::GateAct;
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
 use schedule::{Moments, schedule};
@@ -66,12 +68,17 @@ pub(crate) struct RawCount {
     #[serde(default)]
     #[schemars(with = "Vec<RawSet>")]
     set: Vec<Spanned<RawSet>>,
-    /// Addresses of a task of ring 3 where counting starts, such as `task:label+8`.
+    /// Addresses of tasks where counting starts, such as `task:label+8`: four of each task.
     #[serde(default)]
-    start_at: Vec<String>,
+    #[schemars(with = "Vec<PointText>")]
+    start_at: Vec<Spanned<RawPoint>>,
     /// Addresses where it stops.
     #[serde(default)]
-    stop_at: Vec<String>,
+    #[schemars(with = "Vec<PointText>")]
+    stop_at: Vec<Spanned<RawPoint>>,
+    /// Whether counting stops only after as many stops as there were starts. Default: false.
+    #[serde(default)]
+    nested: bool,
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
@@ -204,8 +211,9 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
-    /// Where counting starts and stops, as written.
-    gate: Vec<(String, GateAct)>,
+    /// Where counting starts and stops.
+    gate: Vec<PointFile>,
+    nested: bool,
     pub(super) workload: WorkloadFile,
     /// What it has to come to.
     pub(super) criteria: CriteriaFile,
@@ -227,9 +235,8 @@ impl CountFile {
         }
         let own = self.set(&self.own)?;
         let sets = self.sets.iter().map(|set| self.set(set));
-        let gate = self.gate.iter().map(|(text, act)| {
-            gate::point(text, *act, &assembled)
-                .map_err(|message| self.refused_at(&self.place, message))
+        let gate = self.gate.iter().map(|point| {
+            point.point(&assembled).map_err(|message| self.refused_at(&point.place, message))
         });
         let gate = gate.collect::<Result<_, _>>()?;
         Ok(Count {
@@ -242,6 +249,7 @@ impl CountFile {
             limit_us: self.limit_us,
             workload: assembled.workload,
             gate,
+            nested: self.nested,
             bind: own.bind,
             alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
@@ -311,9 +319,19 @@ impl FileItem for CountFile {
     }
 
     fn check_expected(&self, _source: &str) -> Result<(), JobError> {
-        let gate = if self.gate.is_empty() { &[][..] } else { &["starts", "stops"] };
-        let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
-        let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
+        let gate = match (self.gate.is_empty(), self.nested) {
+            (true, _) => &[][..],
+            (false, nested) => &["starts", "stops", "deepest"][..2 + usize::from(nested)],
+        };
+        let whole = ["ticks", "switches"].map(ToString::to_string).into_iter();
+        // Of several gates each has its task's name.
+        let tasks = &self.workload.tasks;
+        let gate = gate.iter().flat_map(|figure| {
+            let of = tasks.iter().map(move |task| format!("{figure}, task {}", task.name));
+            core::iter::once((*figure).to_string()).chain(of)
+        });
+        let mut names =
+            Names { whole: whole.chain(gate).collect(), behind: &BEHIND, events: Vec::new() };
         names.whole.extend(Names::of_events(self.energy.iter()));
         names.whole.extend(self.workload.figures_of_moves());
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
@@ -363,8 +381,11 @@ impl Section for CountFile {
     ) -> Result<Self, JobError> {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
-        let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
-        let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
+        let of = |points: Vec<_>, act| {
+            points.into_iter().map(move |point| PointFile::decide(point, act, text, source))
+        };
+        let starts = of(raw.start_at, GateAct::Start);
+        let stops = of(raw.stop_at, GateAct::Stop);
         let name = raw.name.unwrap_or_else(|| format!("count {number}"));
         let events = raw.events.into_iter().map(|event| event.0);
         let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
@@ -394,6 +415,7 @@ impl Section for CountFile {
                 ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)
             },
             gate: starts.chain(stops).collect(),
+            nested: raw.nested,
             criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
             place,
         })

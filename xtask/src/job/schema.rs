@@ -10,8 +10,8 @@ pub use markdown::page;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub(super) use texts::{
-    AffinityText, BindText, CountedText, ExpectText, FilesText, HistoryText, RingText, SizeText,
-    Width,
+    AffinityText, BindText, CountedText, ExpectText, FilesText, HistoryText, PointText, RingText,
+    SizeText, Width,
 };
 
 /// The schema, in the draft that editors of TOML understand.

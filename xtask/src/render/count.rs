@@ -2,9 +2,11 @@
 
 mod bindings;
 mod family;
+mod gates;
 
 pub(crate) use bindings::{BINDINGS, rows_of_bindings, stale, waiting};
 pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
+pub(crate) use gates::{gates, taken_out};
 
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
@@ -37,11 +39,7 @@ fn section(count: &CountResult, width: Width) -> String {
     if let Some(interval) = count.lengthened {
         text += &super::tasks::too_short(interval);
     }
-    if let Some(gate) = &count.gate {
-        let task = count.tasks.get(usize::from(gate.task)).map_or("", |task| &task.name);
-        let starts = plural(gate.starts, "time");
-        let _ = write!(text, "; in {task} alone: started {starts}, stopped {}", gate.stops);
-    }
+    text += &gates(count);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     out += &count.together.as_ref().map(super::tasks::together).unwrap_or_default();
     if let Some(bind) = &count.bind {
@@ -88,6 +86,9 @@ fn section(count: &CountResult, width: Width) -> String {
     }
     for one in all_uncounted(count) {
         let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
+    }
+    for one in taken_out(count) {
+        let _ = writeln!(out, "  {one}");
     }
     // Several requests may be for one event; what is known of it is said once.
     let mut said = BTreeSet::new();
@@ -371,7 +372,7 @@ mod tests {
             ticks: 8,
             switches: 16,
             emulated: true,
-            gate: Some(CountGate { task: 1, starts: 3, stops: 2 }),
+            gates: vec![CountGate { task: 1, starts: 3, stops: 2, taken: 7, deepest: None }],
             lengthened: Some(77),
             ..CountResult::default()
         };

@@ -38,9 +38,17 @@ impl ItemRecord for CountResult {
             figure("ticks", number(self.ticks)),
             figure("switches", number(self.switches)),
         ]);
-        if let Some(gate) = &self.gate {
-            let (starts, stops) = (number(gate.starts), number(gate.stops));
-            all.extend([figure("starts", starts), figure("stops", stops)]);
+        for gate in &self.gates {
+            // One gate is the item's; of several each has its task's name.
+            let of = match self.tasks.get(usize::from(gate.task)) {
+                Some(task) if self.gates.len() > 1 => format!(", task {}", task.name),
+                _ => String::new(),
+            };
+            all.push(figure(format!("starts{of}"), number(gate.starts)));
+            all.push(figure(format!("stops{of}"), number(gate.stops)));
+            let deepest =
+                gate.deepest.map(|deepest| figure(format!("deepest{of}"), number(deepest)));
+            all.extend(deepest);
         }
         let own = (!self.events.is_empty()).then_some((
             "",

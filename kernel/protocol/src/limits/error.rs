@@ -37,28 +37,44 @@ pub enum LimitError {
     /// An expectation without bounds.
     #[error("the job expects nothing of `{0}`: give a number, min, max, or both of these")]
     NothingExpected(String),
-    /// Counting would start in one task and stop in another.
+    /// More addresses than debug registers.
     #[error(
-        "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
+        "task `{0}` has {1} addresses at which counting starts or stops; the processor has 4 debug registers"
     )]
-    GateTasks(String, String),
-    /// A task of ring 0.
-    #[error(
-        "task `{0}` runs in ring 0, where the handler that starts and stops would be counted with it: ring = 3 is \
-         exact"
-    )]
-    GateRing(String),
+    GatePoints(String, usize),
     /// The same address twice.
-    #[error("the address at offset {0:#x} is given twice")]
-    GateTwice(u64),
-    /// Addresses start and stop one set, of one task.
+    #[error("{1} of task `{0}` is given twice")]
+    GateTwice(String, String),
+    /// A length that no debug register has.
+    #[error("{0} bytes of data cannot be watched; a debug register watches 1, 2, 4 or 8")]
+    GateBytes(u64),
+    /// Data that a debug register of that length cannot watch.
     #[error(
-        "start-at and stop-at stand beside bind or sets; what they count is the task that they name"
+        "{0} is no multiple of {1}, and a debug register watches bytes from a multiple of their number"
+    )]
+    GateAlign(String, u64),
+    /// Not in the task's memory.
+    #[error("{0} is not in memory: {1} has {2} bytes on either side")]
+    GateBeyond(String, &'static str, i64),
+    /// An instruction in data.
+    #[error(
+        "{0} is data, where no instruction is executed: write it as {{ write = … }} or {{ access = … }}"
+    )]
+    GateData(String),
+    /// A write to code.
+    #[error("the code of task `{0}` is never written to: it is read and executed only")]
+    GateCode(String),
+    /// Depth without addresses.
+    #[error("nested is for counting that starts and stops at addresses: start-at is missing")]
+    GateNested,
+    /// Addresses start and stop one set.
+    #[error(
+        "start-at and stop-at stand beside bind or sets; what they count is the tasks that they name"
     )]
     GateBound,
     /// Nothing starts.
-    #[error("counting stops at addresses, but starts at none: start-at is missing")]
-    GateNeverStarts,
+    #[error("counting of task `{0}` stops at addresses, but starts at none: start-at is missing")]
+    GateNeverStarts(String),
     /// A range of instructions that hangs on a register.
     #[error(
         "exact.instructions is counted from a register; it must be counted from the start of the body"

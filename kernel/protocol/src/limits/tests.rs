@@ -122,6 +122,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
     };
     let count = |tasks, request: CountRequest<'static>, tick_ns| {
         check_item(&Item::Count(Count {
+            nested: false,
             name: "c".into(),
             requests: alloc::vec![request],
             together: false,
@@ -170,6 +171,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
     let item = |sets: &[CountSet<'static>]| Count {
         name: "c".into(),
         requests: alloc::vec![],
+        nested: false,
         together: false,
         at_overflow: Default::default(),
         passes: 0,

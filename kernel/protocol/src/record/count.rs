@@ -67,9 +67,9 @@ pub struct CountResult {
     /// Each processor's own figures, in the order of [`CountedEvent::cpus`], if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<CountCpu>,
-    /// How counting started and stopped, if that was at addresses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<CountGate>,
+    /// How counting started and stopped, if that was at addresses, of each task that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<CountGate>,
     /// What tasks read of themselves while they ran, in the order of each processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<CountReading>,
@@ -223,12 +223,17 @@ pub struct Eviction {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountGate {
-    /// The task, as an index into [`CountResult::tasks`]. Nothing else was counted.
+    /// The task, as an index into [`CountResult::tasks`]. Tasks without a gate were not counted.
     pub task: u16,
     /// How often counting started. Reaching an address that starts while it counts is not one.
     pub starts: u64,
     /// How often it stopped at an address.
     pub stops: u64,
+    /// Debug exceptions that were taken for it, those at which counting neither started nor stopped included.
+    pub taken: u64,
+    /// Starts at one time that were still to be stopped, at most; absent if they are not nested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deepest: Option<u64>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -289,6 +294,10 @@ pub struct CountedEvent {
     /// The same of each processor, in the order of [`CountedEvent::cpus`], if tasks move between them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<CountShare>,
+    /// What was taken out at each interruption of counting between addresses: the kernel's own way from counting and back to
+    /// it, as it was measured before; absent if the event is not counted in ring 0 or not between addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_out: Option<u64>,
     /// Overflows that were acted on, of events that have a number of events after which they overflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflows: Option<u64>,

@@ -196,7 +196,7 @@ fn counts_have_a_figure_for_everybody_and_for_each_set() {
     let count = record(&format!(
         r#"{{"type":"count","item":0,"name":"a","tasks":[{TASK}],"events":{events},"groups":2,"passes":5,"ticks":8,
            "switches":11,"cpus":[{{"processor":1,"ticks":0,"switches":0}}],"tsc":[0,1],
-           "gate":{{"task":0,"starts":4,"stops":6}},
+           "gates":[{{"task":0,"starts":4,"stops":6,"taken":10,"deepest":3}}],
            "sets":[{{"name":"s","bind":"b","events":{events},"groups":3,"passes":7}}]}}"#
     ));
     for (figure, value) in [
@@ -211,6 +211,7 @@ fn counts_have_a_figure_for_everybody_and_for_each_set() {
         ("switches", 11.0),
         ("starts", 4.0),
         ("stops", 6.0),
+        ("deepest", 3.0),
         ("s: loads, task t", 14.0),
         ("s: groups", 3.0),
     ] {

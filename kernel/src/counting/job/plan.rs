@@ -40,7 +40,7 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     while !left.is_empty() {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => match (in_ring_0(&set).filter(|_| item.gated), too_often(item, &set)) {
+            Ok(set) => match (periods_in_ring_0(item, &set), too_often(item, &set)) {
                 (None, None) => return Planned { set: Some(set), events: left, uncounted },
                 (Some(index), _) => (index, IN_RING_0.to_string()),
                 (None, Some(refused)) => refused,
@@ -63,6 +63,14 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
         left.remove(index);
     }
     Planned { uncounted, ..Planned::default() }
+}
+
+/// A request that counts ring 0 after a period, between addresses.
+fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<usize> {
+    if !item.gated {
+        return None;
+    }
+    in_ring_0(set, |request| set.requests()[request].every.is_some())
 }
 
 /// Least number of events between two overflows of a request that counts ring 0: the handler's own way out is counted

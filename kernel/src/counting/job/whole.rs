@@ -9,8 +9,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{self, Bind};
 use protocol::record::{
-    CountBinding, CountCpu, CountInterval, CountResult, CountShare, CountValue, CountedEvent,
-    CountedSet, Eviction,
+    CountBinding, CountCpu, CountGate, CountInterval, CountResult, CountShare, CountValue,
+    CountedEvent, CountedSet, Eviction,
 };
 
 /// What a processor counted of one set.
@@ -39,8 +39,7 @@ pub fn whole(item: &count::Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountR
         stale: parts.iter().flat_map(|(_, part)| part.stale.iter().copied()).collect(),
         bindings_dropped: parts.iter().map(|(_, part)| part.bindings_dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),
-        // The processor on which its task runs has it.
-        gate: parts.iter().filter_map(|(_, part)| part.gate.clone()).max_by_key(|gate| gate.starts),
+        gates: gates(&parts),
         ..CountResult::default()
     };
     let mut counted: Vec<CountedSet> = Vec::new();
@@ -116,6 +115,19 @@ fn outcome(parts: &[(u16, Part)], number: usize) -> Option<&Outcome> {
         .flat_map(|(_, part)| part.outcomes.iter().map(move |outcome| (part.ticks, outcome)));
     let own = all.filter(|(_, outcome)| outcome.number == number);
     own.max_by_key(|(ticks, _)| *ticks).map(|(_, outcome)| outcome)
+}
+
+/// The gates of all tasks: each processor knows them all, and has exceptions of those that run on it.
+fn gates(parts: &[(u16, Part)]) -> Vec<CountGate> {
+    let mut all: Vec<CountGate> = Vec::new();
+    for more in parts.iter().flat_map(|(_, part)| &part.gates) {
+        match all.iter_mut().find(|gate| gate.task == more.task) {
+            Some(gate) if more.taken > gate.taken => *gate = more.clone(),
+            Some(_) => {}
+            None => all.push(more.clone()),
+        }
+    }
+    all
 }
 
 /// Adds what the processor at `place` of `places` counted.

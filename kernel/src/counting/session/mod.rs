@@ -209,6 +209,31 @@ impl Session {
         Ok(())
     }
 
+    /// The group whose turn it is.
+    #[must_use]
+    pub const fn group(&self) -> usize {
+        self.group
+    }
+
+    /// So much of each request that has a counter, so many times, was not what was to be counted. Wraps where it is more than
+    /// there was.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn take_out(&mut self, each: &[Option<u64>], times: u64) -> Result<(), SetError> {
+        self.catch_up();
+        self.readings.now.discard();
+        let active = self.active.get_mut(self.group).filter(|_| self.loaded);
+        for Active { request, count, .. } in active.into_iter().flatten() {
+            let out = each.get(*request).copied().flatten().unwrap_or(0).wrapping_mul(times);
+            count.take_out(out);
+            if let Some(total) = self.totals.get_mut(*request) {
+                total.raw = total.raw.wrapping_sub(out);
+            }
+        }
+        Ok(())
+    }
+
     /// Every count to its preset, and start.
     ///
     /// # Errors

@@ -3,11 +3,16 @@
 
 use super::super::{Platform, Session};
 use arch::msr::{Absent, Msr};
+use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Interrupted, Raw, service};
-use arch::pmu::{Counter, Driver, Registers, find};
+use arch::pmu::{Counter, Deferred, Driver, Gate, Registers, find};
 use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
 use raw_cpuid::CpuIdResult;
 use std::collections::VecDeque;
+
+/// Instructions of the kernel that counters see before they are stopped, and after they are started.
+pub const WAY_IN: u64 = 29;
+pub const WAY_OUT: u64 = 20;
 
 pub struct FakeMachine {
     pub pmu: Pmu,
@@ -34,6 +39,8 @@ pub struct FakeMachine {
     came: u64,
     /// What the handler found since somebody last asked.
     pub found: u64,
+    /// What starts counters is put off to [`FakeMachine::leave`].
+    pub deferred: Option<Deferred>,
     /// Whether there are APERF, two a tick, and MPERF, three a tick, and a count of SMIs.
     pub clocks: bool,
 }
@@ -57,8 +64,28 @@ impl FakeMachine {
             to_come: 0,
             came: 0,
             found: 0,
+            deferred: None,
             clocks: false,
         }
+    }
+
+    /// A way into the kernel: so many instructions of ring 0 see what runs.
+    pub fn enter(&mut self) {
+        self.run(Ring::Kernel, WAY_IN);
+        let off = self.deferred.map(|deferred| deferred.off().to_vec()).unwrap_or_default();
+        for write in off {
+            Registers::wrmsr(&mut self.pmu, Msr(write.msr), write.value).unwrap();
+        }
+        self.deferred.iter_mut().for_each(Deferred::close);
+    }
+
+    /// A way out of it.
+    pub fn leave(&mut self) {
+        let on = self.deferred.map(|deferred| deferred.on().to_vec()).unwrap_or_default();
+        for write in on {
+            Registers::wrmsr(&mut self.pmu, Msr(write.msr), write.value).unwrap();
+        }
+        self.run(Ring::Kernel, WAY_OUT);
     }
 
     /// Every model that has a PMU, each with a driver.
@@ -178,7 +205,9 @@ impl Registers for FakeMachine {
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
         self.accesses[1] += 1;
         self.elapse();
-        Registers::wrmsr(&mut self.pmu, msr, value)
+        let write = Write::new(msr, value);
+        let write = self.deferred.as_mut().map_or(write, |deferred| deferred.take(write));
+        Registers::wrmsr(&mut self.pmu, msr, write.value)
     }
 
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
@@ -206,6 +235,23 @@ impl Raw for FakeMachine {
 }
 
 impl Platform for FakeMachine {
+    fn closings(&mut self) -> u64 {
+        self.deferred.as_mut().map_or(0, Deferred::closings)
+    }
+
+    fn windows(&mut self, gate: &Gate, nops: u64, times: u64) {
+        let Some(mut deferred) = self.deferred else { return };
+        gate.on().iter().for_each(|&on| _ = deferred.take(on));
+        for _ in 0..times {
+            self.deferred = Some(deferred);
+            self.leave();
+            self.run(Ring::Kernel, nops);
+            self.enter();
+        }
+        gate.off().iter().for_each(|&off| _ = deferred.take(off));
+        self.deferred = Some(deferred);
+    }
+
     fn taken(&mut self, to: &mut [u64; 256]) {
         to.fill(0);
         to[14] = self.taken_in_all();

@@ -1,16 +1,26 @@
-//! A job that counts between two addresses of one task: only that task's instructions between them.
+//! Jobs that count between addresses of tasks: only their instructions between them.
 
 use super::jobs::{event, item};
 use super::*;
-use crate::counting::gate::IN_RING_0;
+use crate::counting::gate::{Begin, IN_RING_0};
 use crate::counting::job::{CountRun, Sets, plan, whole};
-use protocol::count::{Count, GateAct, GatePoint};
+use arch::pmu::Deferred;
+use protocol::count::Count;
+use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::record::CountGate;
+
+fn point(task: u16, offset: u64, act: GateAct) -> GatePoint {
+    GatePoint { task, at: GateAt::Code(offset), on: GateOn::Execute, act }
+}
+
+/// Tasks that begin at these addresses.
+fn begins(codes: &[u64]) -> Vec<Begin> {
+    codes.iter().map(|&code| Begin { code, registers: [0, 0x100, 0x200, 0x300, 0x400] }).collect()
+}
 
 /// Counting starts 0x10 bytes into the third task and stops 0x20 bytes into it.
 fn gated(events: &[&str]) -> Count<'static> {
-    let point = |offset, act| GatePoint { task: 2, offset, act };
-    let gate = vec![point(0x10, GateAct::Start), point(0x20, GateAct::Stop)];
+    let gate = vec![point(2, 0x10, GateAct::Start), point(2, 0x20, GateAct::Stop)];
     Count { gate, ..item(events.iter().map(|text| event(text)).collect(), 0) }
 }
 
@@ -23,15 +33,20 @@ fn m14_a_gate_of_a_job_counts_its_task_between_its_addresses_and_nobody_else() {
         let job = gated(&["r00c0:u"]);
         let sets = Sets::new(&job, &known, &[0]);
         let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
-        let (task, registers) = run.place(&[0x1000, 0x2000, 0x3000]).unwrap().unwrap();
+        let placed = run.place(&begins(&[0x1000, 0x2000, 0x3000])).unwrap();
+        let [(task, registers)] = placed[..] else { panic!("{placed:?}") };
         assert_eq!((task, registers.addresses()), (2, [0x3010, 0x3020, 0, 0]), "{model:?}");
-        assert_eq!(run.place(&[0x1000]), Ok(None), "{model:?}: its task is not in memory");
+        assert_eq!(
+            run.place(&begins(&[0x1000])),
+            Ok(vec![]),
+            "{model:?}: its task is not in memory"
+        );
         let bench = &mut bench;
         run.start(bench).unwrap();
         bench.run(Ring::User, 9);
         run.switched(None, Some(2), bench).unwrap();
         bench.run(Ring::User, 5);
-        assert!(run.trapped(START, bench).unwrap(), "{model:?}");
+        assert!(run.trapped(START, bench).unwrap() == Some(true), "{model:?}");
         bench.run(Ring::User, 40);
         run.switched(Some(2), Some(1), bench).unwrap();
         bench.run(Ring::User, 70);
@@ -42,20 +57,21 @@ fn m14_a_gate_of_a_job_counts_its_task_between_its_addresses_and_nobody_else() {
         bench.run(Ring::User, 90);
         run.switched(Some(0), Some(2), bench).unwrap();
         bench.run(Ring::User, 30);
-        assert!(!run.trapped(0, bench).unwrap(), "{model:?}: another's exception");
-        assert!(run.trapped(STOP, bench).unwrap(), "{model:?}");
+        assert_eq!(run.trapped(0, bench).unwrap(), None, "{model:?}: another's exception");
+        assert!(run.trapped(STOP, bench).unwrap() == Some(true), "{model:?}");
         bench.run(Ring::User, 8);
         // It did not count when it lost the processor: it does not either when it has it back.
         run.switched(Some(2), Some(0), bench).unwrap();
         run.switched(Some(0), Some(2), bench).unwrap();
         bench.run(Ring::User, 3);
-        assert!(run.trapped(START, bench).unwrap(), "{model:?}");
+        assert!(run.trapped(START, bench).unwrap() == Some(true), "{model:?}");
         bench.run(Ring::User, 7);
         run.stop(bench).unwrap();
         bench.run(Ring::User, 1_000);
         let result = whole(&job, sets, vec![(0, run.finish(bench).unwrap())]);
         assert_eq!(result.events[0].sum.raw, 40 + 30 + 7, "{model:?}");
-        assert_eq!(result.gate, Some(CountGate { task: 2, starts: 2, stops: 1 }), "{model:?}");
+        let gate = CountGate { task: 2, starts: 2, stops: 1, taken: 3, deepest: None };
+        assert_eq!(result.gates, [gate], "{model:?}");
     }
 }
 
@@ -67,10 +83,10 @@ fn m14_i1_requests_between_addresses_take_turns_at_ticks() {
         let job = gated(&vec!["0xc0.0x00:c=1:u"; counters + 1]);
         let sets = Sets::new(&job, &known, &[0]);
         let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
-        run.place(&[0, 0, 0x3000]).unwrap();
+        run.place(&begins(&[0, 0, 0x3000])).unwrap();
         run.start(&mut bench).unwrap();
         run.switched(None, Some(2), &mut bench).unwrap();
-        assert!(run.trapped(START, &mut bench).unwrap());
+        assert_eq!(run.trapped(START, &mut bench).unwrap(), Some(true));
         for _ in 0..10 {
             bench.run(Ring::User, 100);
             run.switched(Some(2), None, &mut bench).unwrap();
@@ -86,17 +102,111 @@ fn m14_i1_requests_between_addresses_take_turns_at_ticks() {
     }
 }
 
+/// Two tasks with gates of their own, data among them, and one without: what each counts does not depend on who runs in between.
 #[test]
-fn m14_between_addresses_the_request_that_counts_ring_0_is_left_out() {
+fn m14_gates_of_several_tasks_count_each_its_own() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut job = gated(&["r00c0:u"]);
+        let data = |task, register, offset, on, act| GatePoint {
+            task,
+            at: GateAt::Register(register, offset),
+            on,
+            act,
+        };
+        job.nested = true;
+        job.gate.push(data(0, 4, -8, GateOn::Write(8), GateAct::Start));
+        job.gate.push(data(0, 1, 2, GateOn::Access(2), GateAct::Stop));
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        let placed = run.place(&begins(&[0x1000, 0x2000, 0x3000])).unwrap();
+        let addresses: Vec<_> = placed.iter().map(|(task, own)| (*task, own.addresses())).collect();
+        assert_eq!(addresses, [(2, [0x3010, 0x3020, 0, 0]), (0, [0x3f8, 0x102, 0, 0])]);
+        assert_eq!(placed[1].1.dr7(), 0x400 | 0b101 | 0b1001 << 16 | 0b0111 << 20);
+        let bench = &mut bench;
+        run.start(bench).unwrap();
+        let mut current = None;
+        let (mut counts, mut expected) = ([0u64; 3], [0; 3]);
+        // By turns; each task starts twice, and stops twice.
+        for (turn, task) in [2, 0, 1, 2, 1, 0, 2, 0, 2, 0, 1].into_iter().enumerate() {
+            run.switched(current, Some(task), bench).unwrap();
+            current = Some(task);
+            let own = usize::from(task);
+            if task != 1 {
+                let dr6 = if counts[own] < 2 { START } else { STOP };
+                let before = Some(task == 2);
+                assert_eq!(run.trapped(dr6, bench).unwrap(), before, "{model:?}");
+                counts[own] += 1;
+            }
+            let instructions = 10 + turn as u64;
+            bench.run(Ring::User, instructions);
+            expected[own] += if (1..4).contains(&counts[own]) { instructions } else { 0 };
+        }
+        run.switched(current, None, bench).unwrap();
+        run.stop(bench).unwrap();
+        let result = whole(&job, sets, vec![(0, run.finish(bench).unwrap())]);
+        let tasks: Vec<u64> = result.events[0].tasks.iter().map(|value| value.raw).collect();
+        assert_eq!(tasks, expected, "{model:?}");
+        assert_eq!(result.events[0].sum.raw, expected.iter().sum::<u64>(), "{model:?}");
+        let gate = |task| CountGate { task, starts: 1, stops: 1, taken: 4, deepest: Some(2) };
+        assert_eq!(result.gates, [gate(2), gate(0)], "{model:?}");
+    }
+}
+
+/// Requests of ring 0 take turns as well, and each has its own part of the kernel taken out.
+#[test]
+fn m14_i1_in_ring_0_requests_between_addresses_take_turns_without_the_kernel() {
+    for (model, mut bench, driver, known) in machines() {
+        let counters = driver.capabilities().general.count_ones() as usize;
+        let job = gated(&vec!["0xc0.0x00:c=1"; counters + 1]);
+        let sets = Sets::new(&job, &known, &[0]);
+        bench.deferred = Some(Deferred::new(&driver));
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.place(&begins(&[0, 0, 0x3000])).unwrap();
+        run.start(&mut bench).unwrap();
+        run.switched(None, Some(2), &mut bench).unwrap();
+        bench.leave();
+        bench.run(Ring::Kernel, 7);
+        bench.enter();
+        assert_eq!(run.trapped(START, &mut bench).unwrap(), Some(true));
+        bench.leave();
+        for turn in 0..10 {
+            bench.run(Ring::Kernel, 100);
+            bench.enter();
+            if turn % 3 == 0 {
+                assert_eq!(run.trapped(START, &mut bench).unwrap(), Some(true));
+                bench.leave();
+                bench.enter();
+            }
+            run.switched(Some(2), None, &mut bench).unwrap();
+            run.tick(Some(2), &mut bench).unwrap();
+            run.switched(None, Some(2), &mut bench).unwrap();
+            bench.leave();
+        }
+        bench.enter();
+        let part = run.finish(&mut bench).unwrap();
+        for one in &part.sets[0].events {
+            assert_eq!((one.sum.raw, one.taken_out), (500, Some(49)), "{model:?}");
+            assert_eq!(one.tasks[2].raw, 500, "{model:?}");
+        }
+        assert_eq!(part.sets[0].passes, 5, "{model:?}");
+    }
+}
+
+#[test]
+fn m14_between_addresses_a_period_is_counted_in_ring_3_alone() {
     for (model, _, _, known) in machines() {
-        let job = gated(&["r00c0:u", "r003c:u", "r00c0"]);
+        let mut job = gated(&["r00c0:u", "r00c0", "r00c0"]);
+        job.requests[0].every = Some(1000);
+        job.requests[1].every = Some(1000);
         let planned = plan(&job.all_sets()[0], &known);
         let left: Vec<_> =
             planned.uncounted.iter().map(|one| (&one.event[..], &one.reason[..])).collect();
-        assert_eq!(left, [("r00c0", IN_RING_0)], "{model:?}");
-        assert_eq!(planned.set.unwrap().requests().len(), 2, "{model:?}");
+        // Which of them a model has no counters for is another matter.
+        assert_eq!(left[0], ("r00c0", IN_RING_0), "{model:?}");
+        assert!(left.iter().skip(1).all(|(_, reason)| *reason != IN_RING_0), "{model:?}");
         // Without a gate it is counted.
         let job = Count { gate: vec![], ..job };
-        assert!(plan(&job.all_sets()[0], &known).uncounted.is_empty(), "{model:?}");
+        let planned = plan(&job.all_sets()[0], &known);
+        assert!(planned.uncounted.iter().all(|one| one.reason != IN_RING_0), "{model:?}");
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn item(
     interval_ns: u64,
 ) -> count::Count<'static> {
     count::Count {
+        nested: false,
         name: "job".into(),
         requests,
         together: false,

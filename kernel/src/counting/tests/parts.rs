@@ -14,7 +14,7 @@ fn part(starts: u64) -> Part {
         ticks: 5,
         switches: 7,
         snapshot: Some(Figures { tsc: 100 + starts, ..CountSnapshot::default() }),
-        gate: Some(CountGate { task: starts as u16, starts, stops: 9 }),
+        gates: vec![CountGate { task: 1, starts, stops: 9, taken: starts, deepest: None }],
         ..Part::default()
     }
 }
@@ -30,12 +30,12 @@ fn i7_m14_the_record_has_what_was_dropped_the_snapshot_and_the_gate() {
     let one = whole(&job, sets(), vec![(0, part(1))]);
     assert_eq!((one.dropped, one.ticks, one.switches), (4, 5, 7));
     assert_eq!(one.snapshot.map(|seen| seen.tsc), Some(101));
-    assert_eq!(one.gate, Some(CountGate { task: 1, starts: 1, stops: 9 }));
+    assert_eq!(one.gates, part(1).gates);
     assert_eq!((one.bind, one.cpus.len()), (None, 0), "the system, on the first processor alone");
     let both = whole(&job, sets(), vec![(0, part(1)), (2, part(4))]);
     assert_eq!((both.dropped, both.ticks, both.switches), (11, 10, 14));
     assert_eq!(both.snapshot.map(|seen| seen.tsc), Some(101), "the first one's");
-    assert_eq!(both.gate.unwrap().starts, 4, "of the processor on which its task ran");
+    assert_eq!(both.gates, part(4).gates, "of the processor on which its task ran");
     let rows: Vec<_> = both.intervals.iter().map(|row| (row.processor, row.tsc)).collect();
     assert_eq!(rows, [(0, 1), (2, 4)]);
     let cpus: Vec<_> = both.cpus.iter().map(|cpu| (cpu.processor, cpu.switches)).collect();

@@ -119,6 +119,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         ..CountSet::default()
     };
     count::Count {
+        nested: false,
         name: "job".into(),
         requests: vec![],
         together: false,

@@ -1,11 +1,13 @@
 //! A processor's PMU, and its interrupt.
 
 use super::watch::on_pmi;
-use arch::interrupts;
+use alloc::boxed::Box;
+use arch::debug;
+use arch::interrupts::{self, deferring};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{self, ControlBlock};
-use arch::pmu::{self, Counter, Readable, Registers};
+use arch::pmu::{self, Counter, Deferred, Driver, Gate, Readable, Registers};
 use arch::time::tsc;
 use kernel::counting::access::Access;
 use kernel::counting::charged::Charged;
@@ -16,7 +18,12 @@ use raw_cpuid::CpuIdResult;
 pub struct Processor {
     registers: pmu::Machine,
     direct: Direct,
+    /// What would start counters, if it is put off.
+    deferred: Option<*mut Deferred>,
 }
+
+// SAFETY: whoever has this uses it on its processor alone, as `Direct`; the block behind the pointer is owned.
+unsafe impl Send for Processor {}
 
 impl Processor {
     /// Takes the PMI for [`on_pmi`].
@@ -28,12 +35,45 @@ impl Processor {
         // SAFETY: the caller's promise.
         unsafe {
             pmi::install_for(on_pmi);
-            Self { registers: pmu::Machine::new(), direct: Direct { block: pmi::block() } }
+            let direct = Direct { block: pmi::block() };
+            Self { registers: pmu::Machine::new(), direct, deferred: None }
         }
+    }
+
+    /// Counters that would run are stopped while the kernel does, with nothing of it in their counts but what is always the
+    /// same. For counters of `driver`, none of which runs.
+    ///
+    /// # Safety
+    /// As for [`Processor::open`]; no tasks run on any processor before [`Processor::close`] but those that are counted.
+    pub unsafe fn defer(&mut self, driver: &Driver) {
+        let deferred = Box::into_raw(Box::new(Deferred::new(driver)));
+        self.deferred = Some(deferred);
+        // SAFETY: the caller's promise; the box is given back by `close`.
+        unsafe { deferring::install(deferred) };
+    }
+
+    /// What is put off.
+    fn deferred(&mut self) -> Option<&mut Deferred> {
+        // SAFETY: made by `defer`; handlers use it in between only, while nobody here does.
+        self.deferred.map(|deferred| unsafe { &mut *deferred })
+    }
+
+    /// What is to be written in place of this.
+    #[cold]
+    fn put_off(&mut self, msr: Msr, value: u64) -> Write {
+        let write = Write::new(msr, value);
+        self.deferred().map_or(write, |deferred| deferred.take(write))
     }
 
     /// Gives the PMI back.
     pub fn close(self) {
+        if let Some(deferred) = self.deferred {
+            // SAFETY: as at `defer`, whose box it is; nobody has the pointer any more.
+            unsafe {
+                deferring::uninstall();
+                drop(Box::from_raw(deferred));
+            }
+        }
         // SAFETY: ring 0, interrupt table loaded, interrupts off, as at the beginning.
         unsafe { pmi::uninstall() };
     }
@@ -96,6 +136,10 @@ impl Registers for Processor {
     }
 
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        let mut value = value;
+        if self.deferred.is_some() {
+            value = self.put_off(msr, value).value;
+        }
         self.registers.wrmsr(msr, value)
     }
 
@@ -137,7 +181,26 @@ impl Platform for Processor {
     }
 
     fn next(&mut self, session: &mut Session) -> bool {
-        session.next_planned(&mut self.direct)
+        // A plan starts the counters at once.
+        self.deferred.is_none() && session.next_planned(&mut self.direct)
+    }
+
+    fn closings(&mut self) -> u64 {
+        self.deferred().map_or(0, Deferred::closings)
+    }
+
+    fn windows(&mut self, gate: &Gate, nops: u64, times: u64) {
+        let Some(deferred) = self.deferred() else { return };
+        for &on in gate.on() {
+            let _ = deferred.take(on);
+        }
+        deferred.keep();
+        // SAFETY: `defer`'s caller promises the rest.
+        unsafe { debug::windows(nops, times) };
+        let Some(deferred) = self.deferred() else { return };
+        for &off in gate.off() {
+            let _ = deferred.take(off);
+        }
     }
 
     fn deliver(&mut self, block: ControlBlock) {

@@ -2,6 +2,7 @@
 //! neither path asks for a lock.
 
 use super::platform::Processor;
+use crate::firmware::tasks::VALUE_AREA;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,10 +11,12 @@ use arch::interrupts::TrapFrame;
 use arch::pmu::pmi;
 use arch::pmu::{Capabilities, Driver};
 use arch::smp;
+use arch::task::memory;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use kernel::counting::address::AddressGate;
-use kernel::counting::job::{CountRun, Part, Shares};
+use kernel::counting::gate::Begin;
+use kernel::counting::job::{CountRun, Part, Shares, sees_the_kernel};
 use kernel::tasks::{Emitted, Observer, Read};
 use protocol::count::Count;
 
@@ -45,15 +48,16 @@ pub fn on_pmi(frame: &mut TrapFrame) {
 }
 
 /// A task is at an address at which counting starts or stops.
-fn on_debug(_: &mut TrapFrame, dr6: u64) -> bool {
+fn on_debug(_: &mut TrapFrame, dr6: u64) -> Option<bool> {
     let running = here().load(Ordering::Relaxed).cast::<Running>();
-    // SAFETY: interrupts are off; what this one came into is a task, or else there is no address of it.
-    let Some(running) = (unsafe { running.as_mut() }) else { return false };
+    // SAFETY: interrupts are off; what this one came into is a task, or the first instruction behind one: else there is no
+    // address of it.
+    let running = unsafe { running.as_mut() }?;
     match running.run.trapped(dr6, &mut running.processor) {
         Ok(own) => own,
         Err(error) => {
             running.note(Err(error));
-            true
+            Some(true)
         }
     }
 }
@@ -85,9 +89,9 @@ pub struct Watch<'a> {
     shares: Shares,
     has: Capabilities,
     /// Where each task begins.
-    begins: Vec<u64>,
-    /// The task with breakpoints, and these. They are set while it has the processor.
-    breakpoints: Option<(u16, AddressGate)>,
+    begins: Vec<Begin>,
+    /// The tasks with breakpoints, and these. They are set while their task has the processor.
+    breakpoints: Vec<(u16, AddressGate)>,
     /// What [`here`] has, for the observer, which needs not look for it; null while nothing is counted.
     running: AtomicPtr<Running>,
     done: Result<Part, String>,
@@ -98,7 +102,7 @@ impl<'a> Watch<'a> {
     pub fn new(item: &'a Count<'a>, shares: Shares, has: Capabilities) -> Self {
         let done = Err("it was not counted".to_string());
         let running = AtomicPtr::new(ptr::null_mut());
-        Self { item, shares, has, begins: Vec::new(), breakpoints: None, running, done }
+        Self { item, shares, has, begins: Vec::new(), breakpoints: Vec::new(), running, done }
     }
 
     /// What was counted.
@@ -119,23 +123,29 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The debug registers are those of the task with breakpoints.
+    /// The debug registers are those of the task that gets the processor.
     #[cold]
     fn change_breakpoints(&self, from: Option<u16>, to: Option<u16>) {
-        let Some((task, gate)) = self.breakpoints else { return };
-        if from == Some(task) {
-            debug::clear_breakpoints();
-        }
-        if to == Some(task) {
+        let of = |one| self.breakpoints.iter().find(|(task, _)| Some(*task) == one);
+        match (of(from), of(to)) {
             // SAFETY: ring 0, interrupt table loaded; the addresses are the task's, where the kernel is not.
-            unsafe { debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug) };
+            (_, Some((_, gate))) => unsafe {
+                debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug);
+            },
+            (Some(_), None) => debug::clear_breakpoints(),
+            (None, None) => {}
         }
     }
 }
 
 impl Observer for Watch<'_> {
     fn placed(&mut self, tasks: &[Emitted]) {
-        self.begins = tasks.iter().map(|task| task.init.start).collect();
+        let begin = |(index, task): (usize, &Emitted)| {
+            let area = |area| memory::area(index, area);
+            let registers = [memory::stack(index), area(0), area(1), area(2), area(VALUE_AREA)];
+            Begin { code: task.init.start, registers }
+        };
+        self.begins = tasks.iter().enumerate().map(begin).collect();
     }
 
     fn opened(&mut self) {
@@ -143,6 +153,10 @@ impl Observer for Watch<'_> {
         let mut processor = unsafe { Processor::open() };
         let shares = core::mem::take(&mut self.shares);
         let driver = Driver::new(self.has.clone());
+        if shares.iter().any(|share| sees_the_kernel(self.item, &share.set)) {
+            // SAFETY: likewise; the tasks to come are those of this item.
+            unsafe { processor.defer(&driver) };
+        }
         let begun = CountRun::begin(self.item, shares, &driver, &mut processor);
         let placed = begun.map_err(|error| error.to_string()).and_then(|mut run| {
             let breakpoints = run.place(&self.begins).map_err(|error| error.to_string())?;
@@ -196,7 +210,7 @@ impl Observer for Watch<'_> {
 
     #[inline]
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
-        if self.breakpoints.is_some() {
+        if !self.breakpoints.is_empty() {
             self.change_breakpoints(from, to);
         }
         self.tell(|running| match (from, to) {

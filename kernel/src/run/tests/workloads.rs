@@ -51,6 +51,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         bits: protocol::bits::Bits::SixtyFour,
     };
     let item = |tasks: usize| Count {
+        nested: false,
         name: "c".into(),
         requests: vec![protocol::count::CountRequest::default()],
         together: false,

@@ -1,6 +1,7 @@
 use super::super::file::{FileItem, parse};
 use super::super::{Purpose, pack};
-use protocol::count::{Bind, GateAct, GatePoint};
+use protocol::count::Bind;
+use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::job::Item;
 use protocol::workload::Ring;
 
@@ -74,9 +75,33 @@ fn m14_m3_addresses_are_labels_and_offsets_of_a_task() {
     let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
     let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
     let (start, stop) = (GateAct::Start, GateAct::Stop);
-    let point = |offset, act| GatePoint { task: 1, offset, act };
+    let point =
+        |offset, act| GatePoint { task: 1, at: GateAt::Code(offset), on: GateOn::Execute, act };
     // Behind the CLD of the init code.
     assert_eq!(count.gate, [point(2, start), point(1, start), point(4, stop), point(6, stop)]);
+}
+
+/// Of several tasks at once, of data by registers and labels, with each length, and nested.
+#[test]
+fn m14_addresses_of_data_and_of_several_tasks_are_packed() {
+    let gate = "nested = true\nstart-at = [\"first:0\", { write = \"second:r14+8\" }]\n\
+        stop-at = [{ access = \"second:here\", bytes = 2 }, { write = \"second: rsp - 0x10\", bytes = 4 }]";
+    let text = JOB.replace("passes = 3", gate).replace(
+        "asm = \"addpd xmm0, xmm1\"",
+        "asm = \"mov ax, [rip + here]; jmp 2f; .balign 2; here: .byte 1, 2; 2: nop\"",
+    );
+    let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    let point = |task, at, on, act| GatePoint { task, at, on, act };
+    let expected = [
+        point(0, GateAt::Code(0), GateOn::Execute, GateAct::Start),
+        point(1, GateAt::Register(4, 8), GateOn::Write(8), GateAct::Start),
+        // MOV with its prefix is 7 bytes long, JMP 2, and one byte is left out.
+        point(1, GateAt::Code(10), GateOn::Access(2), GateAct::Stop),
+        point(1, GateAt::Register(0, -16), GateOn::Write(4), GateAct::Stop),
+    ];
+    assert!(count.nested);
+    assert_eq!(count.gate, expected);
 }
 
 #[test]
@@ -214,7 +239,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("parent = \"first\"", "parent = \"third\"", &["second", "parent `third` does not exist"]),
         ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
         ("ring = 3", "ring = 1", &["ring is 1"]),
-        ("passes = 3", "start-at = [\"go\"]", &["job.toml:2", "two tasks", "which task's?"]),
+        ("passes = 3", "start-at = [\"go\"]", &["job.toml:7:13: ", "two tasks", "which task's?"]),
         ("passes = 3", "start-at = [\"third:go\"]", &["there is no task `third`"]),
         (
             "passes = 3",
@@ -225,12 +250,39 @@ fn what_is_wrong_is_said_with_its_place() {
         ("passes = 3", "start-at = [\"second:9\"]", &["is 9; it must be 0 to 3"]),
         ("passes = 3", "stop-at = [\"second:+x\"]", &["`x` is not a number of bytes"]),
         ("passes = 3", "stop-at = [\"second:0\"]", &["start-at is missing"]),
-        ("passes = 3", "start-at = [\"first:0\"]", &["task `first` runs in ring 0"]),
         (
             "passes = 3",
-            "start-at = [\"second:0\", \"first:0\"]",
-            &["of one task", "`second` and `first`"],
+            "start-at = [\"second:0\"]\nstop-at = [\"first:0\"]",
+            &["counting of task `first` stops at addresses, but starts at none"],
         ),
+        // The place is the address's own.
+        ("passes = 3", "start-at = [\"second:0\", \"x:0\"]", &["job.toml:7:25: ", "no task `x`"]),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:0\", read = \"second:0\" }]",
+            &["line 7, column 35", "unknown field `read`"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ bytes = 8 }]",
+            &["line 7, column", "an address must be one of \"task:label\""],
+        ),
+        ("passes = 3", "start-at = [7]", &["line 7, column", "expected \"task:label\""]),
+        ("passes = 3", "start-at = [{ write = \"second:r14*2\" }]", &["no label `r14*2`"]),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14+x\" }]",
+            &["`r14+x` is not a register and a number of bytes"],
+        ),
+        ("passes = 3", "start-at = [{ write = \"second:r14+4\" }]", &["r14+4 is no multiple of 8"]),
+        (
+            "passes = 3",
+            "start-at = [{ access = \"second:r14\", bytes = 16 }]",
+            &["16 bytes of data cannot be watched"],
+        ),
+        ("passes = 3", "start-at = [{ write = \"second:0\" }]", &["is never written to"]),
+        ("passes = 3", "start-at = [\"second:r14\"]", &["data of r14 is { write = … }"]),
+        ("passes = 3", "nested = true", &["nested is for counting that starts"]),
         ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
         ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
     ] {

@@ -162,6 +162,38 @@ pub(in crate::job) enum CountedText {
     Table(EventTable),
 }
 
+/// Where counting starts or stops.
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "Address")]
+pub(in crate::job) enum PointText {
+    /// Before the instruction there.
+    Instruction(String),
+    /// Behind an instruction that writes there.
+    Write(PointWrite),
+    /// Behind an instruction that reads or writes there.
+    Access(PointAccess),
+}
+
+// Behind a write.
+#[derive(JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+pub(in crate::job) struct PointWrite {
+    /// Data: `task:r14+8`, counted from what the register is when the task starts.
+    write: String,
+    /// Its bytes: 1, 2, 4 or 8. Default: 8.
+    bytes: Option<u8>,
+}
+
+// Behind a read or a write.
+#[derive(JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+pub(in crate::job) struct PointAccess {
+    /// Data, likewise, or a label of the code: `task:label`.
+    access: String,
+    /// Its bytes: 1, 2, 4 or 8. Default: 8.
+    bytes: Option<u8>,
+}
+
 /// Cycle by cycle.
 #[derive(JsonSchema)]
 #[schemars(untagged, rename = "History")]

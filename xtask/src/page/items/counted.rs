@@ -5,8 +5,8 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    BINDINGS, READINGS, all_uncounted, cpus, energy, inherited_from_afar, lost, rows_of_bindings,
-    rows_of_readings, share as counted_share, stale, value, waiting,
+    BINDINGS, READINGS, all_uncounted, cpus, energy, gates, inherited_from_afar, lost,
+    rows_of_bindings, rows_of_readings, share as counted_share, stale, taken_out, value, waiting,
 };
 use crate::render::tasks::{label, together, too_short};
 use html_report::model::{Cell, Part, Tone};
@@ -18,11 +18,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
         text += &format!(", {} groups of events in turns, {} passes", count.groups, count.passes);
     }
     text += &count.lengthened.map(too_short).unwrap_or_default();
-    if let Some(gate) = &count.gate {
-        let task = count.tasks.get(usize::from(gate.task)).map_or("", |task| &task.name);
-        text +=
-            &format!("; in {task} alone: started {} times, stopped {}", gate.starts, gate.stops);
-    }
+    text += &gates(count);
     text += &count.bind.as_ref().map_or(String::new(), |bind| format!("; bound to {bind}"));
     let mut parts = vec![Part::Text(text + ".")];
     parts.extend(count.together.as_ref().map(|one| Part::Text(plain(&together(one)))));
@@ -55,6 +51,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
         all_uncounted(count)
             .map(|one| note(Tone::Warn, "not counted", format!("{}: {}", one.event, one.reason))),
     );
+    parts.extend(taken_out(count).into_iter().map(|text| Part::Text(text + ".")));
     let mut said: Vec<String> = Vec::new();
     for event in count.events.iter().chain(count.sets.iter().flat_map(|set| &set.events)) {
         for remark in &event.remarks {
