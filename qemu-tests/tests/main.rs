@@ -62,6 +62,7 @@ mod sampled_tasks;
 mod sampling;
 mod screen;
 mod serial_ports;
+mod series;
 mod setup;
 mod smp;
 mod stick;

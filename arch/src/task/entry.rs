@@ -5,18 +5,19 @@
 //! told. An exception goes the common way.
 
 use super::{
-    Cause, EXIT_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, YIELD_VECTOR, ended, entered,
-    ticked,
+    Cause, EXIT_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, WAIT_VECTOR, YIELD_VECTOR, ended,
+    entered, ticked,
 };
 use crate::interrupts::TrapFrame;
 use core::arch::naked_asm;
 
 /// Each vector's.
-pub(super) const ALL: [(u8, extern "C" fn()); 5] = [
+pub(super) const ALL: [(u8, extern "C" fn()); 6] = [
     (START_VECTOR, start),
     (YIELD_VECTOR, yields),
     (EXIT_VECTOR, exit),
     (READ_VECTOR, reads),
+    (WAIT_VECTOR, waits),
     (TICK_VECTOR, tick),
 ];
 
@@ -56,4 +57,5 @@ entry!(start, START_VECTOR, Start, entered);
 entry!(yields, YIELD_VECTOR, Yield, entered);
 entry!(exit, EXIT_VECTOR, Exit, ended);
 entry!(reads, READ_VECTOR, Read, entered);
+entry!(waits, WAIT_VECTOR, Wait, entered);
 entry!(tick, TICK_VECTOR, Tick, ticked);

@@ -36,6 +36,8 @@ pub const YIELD_VECTOR: u8 = 0x83;
 const START_VECTOR: u8 = 0x84;
 /// Software interrupt by which a task reads what was counted of it, and goes on.
 pub const READ_VECTOR: u8 = 0x85;
+/// Software interrupt by which a task waits for somebody at the console.
+pub const WAIT_VECTOR: u8 = 0x88;
 /// Vector of the timer's tick. Of lower priority than the PMI's (SDM vol. 3, 10.8.3.1).
 pub const TICK_VECTOR: u8 = 0xd0;
 
@@ -55,6 +57,8 @@ pub enum Cause {
     Fault,
     /// The task asks what was counted of it. The answer goes into the frame, and the task goes on.
     Read,
+    /// The task waits for somebody at the console, who lets it go on.
+    Wait,
 }
 
 /// In place of a task's number: the kernel.

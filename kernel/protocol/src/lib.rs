@@ -30,6 +30,7 @@ extern crate alloc;
 pub mod authentication;
 pub mod bits;
 pub mod checksum;
+pub mod console;
 pub mod control;
 pub mod core_kind;
 pub mod count;

@@ -4,6 +4,7 @@
 //! switch, interrupts off; [`whole`] makes one record of all. What is counted for the system is all that runs, so that
 //! the tasks and the kernel add up to the machine.
 
+mod console;
 mod figures;
 mod plan;
 mod readings;
@@ -13,7 +14,7 @@ mod whole;
 
 pub use plan::{Planned, plan};
 use readings::Readings;
-use series::Series;
+use series::AllSeries;
 pub use sets::{Sets, Share};
 pub use whole::{PartOfSet, whole};
 
@@ -52,7 +53,7 @@ pub struct CountRun {
     /// TSC at the beginning.
     begin: u64,
     ticks: u64,
-    series: Option<Series>,
+    series: Option<AllSeries>,
     clocks: Clocks,
     /// At the start.
     first: Option<Snapshot>,
@@ -107,8 +108,9 @@ impl CountRun {
         let run = Run { at_overflow, passes: item.passes, notify: Notify::empty() };
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
-        let (mut held, mut series, mut now) = (Vec::new(), None, None);
-        for Share { number, set, scopes, events, alone } in shares {
+        let (mut held, mut now) = (Vec::new(), None);
+        let mut series = AllSeries::new(item, &shares);
+        for Share { number, set, scopes, events, alone, .. } in shares {
             let mut claims = Vec::new();
             for scope in scopes {
                 let ask = Ask { scope, right: Right::Any, force: Force::Ask };
@@ -117,7 +119,7 @@ impl CountRun {
                 contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
                 contexts.leave_children_out(&claim, alone)?;
                 now.get_or_insert_with(|| (claim, Counts::new(&set)));
-                series = series.or_else(|| Series::new(item, &set, claim, number));
+                series.iter_mut().for_each(|series| series.follow(number, &set, claim, tasks));
                 claims.push(claim);
             }
             held.push(Held { number, claims, events });
@@ -262,14 +264,14 @@ impl CountRun {
         heir: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        match (&mut self.series, heir) {
-            (Some(series), Some(heir)) => {
-                let exit = |contexts: &mut Contexts, platform: &mut dyn Platform| {
-                    contexts.exited(task, Some(heir), platform)
-                };
-                series.exited(heir, &mut self.contexts, platform, exit)
-            }
-            _ => Ok(self.contexts.exited(task, heir, platform)?),
+        let mut followed = self.series.as_mut().zip(heir);
+        if let Some((series, heir)) = &mut followed {
+            series.exits(*heir, &mut self.contexts, platform)?;
+        }
+        self.contexts.exited(task, heir, platform)?;
+        match followed {
+            Some((series, heir)) => series.exited(heir, &mut self.contexts, platform),
+            None => Ok(()),
         }
     }
 
@@ -297,10 +299,8 @@ impl CountRun {
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         self.ticks += 1;
-        if let Some(series) = &mut self.series
-            && series.is_due(self.ticks)
-        {
-            series.row(self.begin, &mut self.contexts, platform)?;
+        if let Some(series) = &mut self.series {
+            series.tick(self.ticks, self.begin, &mut self.contexts, platform)?;
         }
         let claim = self.system();
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {

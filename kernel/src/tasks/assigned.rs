@@ -27,6 +27,8 @@ pub trait ProcessorScheduler: Send {
     }
     /// The running task reads its counts of event number `event`, and goes on; `None`: there are none.
     fn reads(&mut self, event: u64) -> Option<Read>;
+    /// The running task waits for somebody at the console, and goes on.
+    fn waits(&mut self);
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// All tasks are gone on all processors, again at one instant.
@@ -123,6 +125,17 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     fn reads(&mut self, event: u64) -> Option<Read> {
         let task = self.scheduler.current()?;
         self.observer.as_mut()?.reads(task, event)
+    }
+
+    fn waits(&mut self) {
+        let heart = self.heart;
+        let mut alive = |now| match &heart {
+            Some(heart) if !heart.beat.is_early(now) => heart.tell(now),
+            _ => {}
+        };
+        if let (Some(task), Some(observer)) = (self.scheduler.current(), &mut self.observer) {
+            observer.waits(task, &mut alive);
+        }
     }
 
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {

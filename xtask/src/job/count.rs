@@ -63,6 +63,9 @@ pub(crate) struct RawCount {
     #[serde(default)]
     #[schemars(with = "Vec<RawSet>")]
     set: Vec<Spanned<RawSet>>,
+    /// Whether lines of the serial line are taken while it runs, which start, stop, read and change sets. Default: false.
+    #[serde(default)]
+    console: bool,
     /// Addresses of a task of ring 3 where counting starts, such as `task:label+8`.
     #[serde(default)]
     start_at: Vec<String>,
@@ -184,6 +187,7 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
+    console: bool,
     /// Where counting starts and stops, as written.
     gate: Vec<(String, GateAct)>,
     pub(super) workload: WorkloadFile,
@@ -225,6 +229,7 @@ impl CountFile {
             bind: own.bind,
             alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
+            console: self.console,
             energy: self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect(),
         })
     }
@@ -363,6 +368,7 @@ impl Section for CountFile {
             passes: raw.passes,
             interval_ns: raw.interval_ns,
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            console: raw.console,
             workload: WorkloadFile {
                 memory: raw.memory,
                 ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)

@@ -43,6 +43,12 @@ impl Shown for CountResult {
             fields.extend(["1".into(), "1".into(), verdict.into()]);
             rows.push(fields);
         }
+        for (event, raw) in render::count::series::rows(self) {
+            let mut fields = vec![self.item.to_string(), self.name.clone(), event];
+            fields.extend(std::iter::repeat_n(raw.to_string(), 4));
+            fields.extend(["1", "1", "true", "1", "1", verdict].map(String::from));
+            rows.push(fields);
+        }
         for one in &self.energy {
             let [least, most] = [one.joules - one.resolution, one.joules + one.resolution];
             let mut fields = vec![self.item.to_string(), self.name.clone(), one.event.clone()];

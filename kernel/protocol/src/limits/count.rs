@@ -22,12 +22,35 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     for energy in &count.energy {
         length("the text of an event", energy.len(), MAX_EVENT_BYTES)?;
     }
-    if count.interval_ns > 0 {
-        check_series(count)?;
+    if count.interval_ns > 0 && count.workload.tick_ns == 0 {
+        return Err(LimitError::IntervalWithoutTick);
     }
     range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
     workload::check(&count.workload)?;
+    if count.console {
+        check_console(count)?;
+    }
     gate::check(count)
+}
+
+/// The console is on the processor of the tasks, and says itself when sets count.
+fn check_console(count: &Count) -> Result<(), LimitError> {
+    if !count.gate.is_empty() {
+        return Err(LimitError::ConsoleWithGate);
+    }
+    let tasks = &count.workload.tasks;
+    let place = |index: usize| (count.workload.cpu_of(index), tasks[index].core);
+    let first = place(0);
+    let here = |bind: &Bind| match bind {
+        Bind::System | Bind::Tasks(_) => true,
+        Bind::Processor(cpu) => (*cpu, None) == first,
+        Bind::AllProcessors | Bind::Core(..) => false,
+    };
+    let one = (1..tasks.len()).all(|index| place(index) == first);
+    match one && count.all_sets().iter().all(|set| here(set.bind)) {
+        true => Ok(()),
+        false => Err(LimitError::ConsoleOfSeveral),
+    }
 }
 
 fn check_requests(requests: &[CountRequest], least: u64) -> Result<(), LimitError> {
@@ -61,23 +84,5 @@ fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
             }
             Ok(())
         }
-    }
-}
-
-/// A series has the rows of one set on one processor.
-fn check_series(count: &Count) -> Result<(), LimitError> {
-    if count.workload.tick_ns == 0 {
-        return Err(LimitError::IntervalWithoutTick);
-    }
-    let mut cpus = (0..count.workload.tasks.len()).map(|index| count.workload.cpu_of(index));
-    let first = cpus.next().unwrap_or(0);
-    let one = match count.bind {
-        Bind::System => true,
-        Bind::Processor(cpu) => cpu == first,
-        Bind::AllProcessors | Bind::Core(..) | Bind::Tasks(_) => false,
-    };
-    match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
-        true => Ok(()),
-        false => Err(LimitError::SeriesOfSeveral),
     }
 }

@@ -23,6 +23,8 @@ pub struct Share {
     pub events: Vec<usize>,
     /// Whether children of the tasks are left out.
     pub alone: bool,
+    /// How many processors count, for any set.
+    pub processors: usize,
 }
 
 /// All sets of an item.
@@ -82,6 +84,7 @@ impl Sets {
     #[must_use]
     pub fn shares(&self, cpu: u16) -> Vec<Share> {
         let each = self.planned.iter().zip(&self.allocations).zip(&self.requests).enumerate();
+        let processors = self.cpus().len();
         let share = |(number, ((planned, allocation), request)): (
             usize,
             ((&Planned, &Allocation), &SetRequest),
@@ -93,7 +96,7 @@ impl Sets {
                 .clone()
                 .filter(|_| *allocation == Allocation::Counts && !scopes.is_empty())?;
             let events = planned.events.clone();
-            Some(Share { number, set, scopes, events, alone: request.alone })
+            Some(Share { number, set, scopes, events, alone: request.alone, processors })
         };
         each.filter_map(share).collect()
     }

@@ -45,6 +45,7 @@ pub(super) fn item(
         sets: vec![],
         gate: vec![],
         energy: vec![],
+        console: false,
     }
 }
 

@@ -9,6 +9,7 @@ mod jobs;
 mod owners;
 mod parts;
 mod readings;
+mod series;
 mod sets;
 mod sets_of_jobs;
 mod snapshots;

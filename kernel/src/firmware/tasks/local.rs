@@ -160,6 +160,7 @@ impl Switcher<'_> {
                 Cause::Fault
             }
             task::Cause::Read => return self.reads(task, frame),
+            task::Cause::Wait => return self.waits(task),
         };
         let next = match why {
             Cause::Tick if self.sampled.is_none() => match self.scheduler.ticked(now) {
@@ -184,6 +185,21 @@ impl Switcher<'_> {
             }
             None => frame.rflags |= CARRY,
         }
+        if self.sampled.is_some() {
+            // SAFETY: as for `let_out`; the task that ran goes on.
+            unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
+        }
+        task
+    }
+
+    /// The task waits for somebody at the console, and goes on.
+    #[cold]
+    #[inline(never)]
+    fn waits(&mut self, task: usize) -> usize {
+        self.scheduler.waits();
+        // The time is no tick's.
+        self.came = tsc::now();
+        self.went = self.came;
         if self.sampled.is_some() {
             // SAFETY: as for `let_out`; the task that ran goes on.
             unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
