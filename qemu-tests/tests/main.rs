@@ -9,6 +9,7 @@ mod bring_up;
 mod callgrind;
 mod compare;
 mod compiled;
+mod console;
 mod control;
 mod counting;
 mod crates;

@@ -120,7 +120,7 @@ fn change(words: &mut Words) -> Result<Change, CommandError> {
     }
     match change {
         Change { to: None, every: None, preset: None, .. } => {
-            Err(CommandError::Missing { command: "modify", what: "event=, every= or preset=" })
+            Err(CommandError::Missing { column: words.column, command: "modify", what: "event=, every= or preset=" })
         }
         change => Ok(change),
     }

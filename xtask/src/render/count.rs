@@ -1,5 +1,6 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
+pub(crate) mod console;
 mod family;
 pub(crate) mod series;
 
@@ -18,7 +19,8 @@ use std::fmt::Write;
 
 /// One section for each item.
 pub(crate) fn sections(report: &Report, width: Width) -> String {
-    report.counts().map(|count| section(count, width)).collect()
+    let of = |count| section(count, width) + &console::table(report, count, width);
+    report.counts().map(of).collect()
 }
 
 fn section(count: &CountResult, width: Width) -> String {

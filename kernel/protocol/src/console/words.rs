@@ -16,8 +16,8 @@ pub enum CommandError {
     #[error("column {column}: `{word}` is no command; `help` lists them")]
     Unknown { column: usize, word: String },
     /// A command of which a part is missing.
-    #[error("`{command}` needs {what}")]
-    Missing { command: &'static str, what: &'static str },
+    #[error("column {column}: `{command}` needs {what}")]
+    Missing { column: usize, command: &'static str, what: &'static str },
     /// A command with more than it takes.
     #[error(
         "column {column}: `{word}` is one word too many; names with blanks stand in double quotes"
@@ -42,7 +42,7 @@ pub enum CommandError {
 pub(super) struct Words<'a> {
     rest: Peekable<Chars<'a>>,
     /// Of the next character.
-    column: usize,
+    pub(super) column: usize,
 }
 
 impl<'a> Words<'a> {
@@ -92,6 +92,6 @@ impl<'a> Words<'a> {
         what: &'static str,
     ) -> Result<String, CommandError> {
         let word = self.next()?.map(|(_, word)| word);
-        word.ok_or(CommandError::Missing { command, what })
+        word.ok_or(CommandError::Missing { column: self.column, command, what })
     }
 }

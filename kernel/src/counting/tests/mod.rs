@@ -2,6 +2,7 @@
 
 mod addresses;
 mod charged;
+mod console;
 mod fake_machine;
 mod gated;
 mod interrupts;

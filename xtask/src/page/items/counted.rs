@@ -5,7 +5,7 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    READINGS, all_uncounted, cpus, energy, inherited_from_afar, lost, rows_of_readings,
+    READINGS, all_uncounted, console, cpus, energy, inherited_from_afar, lost, rows_of_readings,
     share as counted_share, value,
 };
 use crate::render::tasks::{label, together, too_short};
@@ -42,6 +42,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
         parts.push(note(Tone::Warn, "series", format!("{} rows found no room", count.dropped)));
     }
     parts.extend(readings(count));
+    parts.extend(console(document, count));
     parts.push(of_tasks(&count.tasks, count.emulated));
     parts.extend(faults(&count.tasks));
     let outlived = count.tasks.iter().filter_map(|task| inherited_from_afar(count, task));
@@ -107,6 +108,14 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Vec<Part
         parts.push(table("Counts by processor", &head, 1, events.iter().map(row).collect()));
     }
     parts
+}
+
+/// What the console said while they ran.
+fn console(document: &Document, count: &CountResult) -> Option<Part> {
+    let rows = console::rows(&document.report, count);
+    let rows: Vec<Vec<Cell>> =
+        rows.iter().map(|row| row.iter().map(|text| Cell::text(&**text)).collect()).collect();
+    (!rows.is_empty()).then(|| table("Console while they ran", &console::HEAD, 7, rows))
 }
 
 /// What tasks read while they ran.
