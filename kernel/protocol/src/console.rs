@@ -119,9 +119,11 @@ fn change(words: &mut Words) -> Result<Change, CommandError> {
         }
     }
     match change {
-        Change { to: None, every: None, preset: None, .. } => {
-            Err(CommandError::Missing { column: words.column, command: "modify", what: "event=, every= or preset=" })
-        }
+        Change { to: None, every: None, preset: None, .. } => Err(CommandError::Missing {
+            column: words.column,
+            command: "modify",
+            what: "event=, every= or preset=",
+        }),
         change => Ok(change),
     }
 }

@@ -9,6 +9,8 @@ use crate::events::Known;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::msr::Msr;
+use arch::pmu::PmuError;
 use protocol::console::{Change, Command};
 use protocol::count::Count;
 use protocol::record::{ConsoleBefore, ConsoleEvent, ConsoleSet, ConsoleState, Hex};
@@ -239,10 +241,27 @@ fn tell(
         }
     }
     if telling == Telling::Everything {
-        let read = status.registers.iter().map(|(msr, value)| [Hex(msr.0.into()), Hex(*value)]);
-        told.registers = read.collect();
+        told.registers = registers(contexts.session(claim)?, &status.registers, platform)?;
     }
     Ok(told)
+}
+
+/// What was read of the PMU, and the registers of each request beside: a set that stands still has none of its own.
+fn registers(
+    session: &Session,
+    read: &[(Msr, u64)],
+    platform: &mut dyn Platform,
+) -> Result<Vec<[Hex; 2]>, ContextError> {
+    let mut all = read.to_vec();
+    for one in session.query().map_err(CountingError::from)? {
+        for msr in [one.control.0, session.driver().layout().counter(one.counter)] {
+            if all.iter().all(|(known, _)| *known != msr) {
+                let value = platform.rdmsr(msr).map_err(|_| PmuError::Read(msr));
+                all.push((msr, value.map_err(CountingError::from)?));
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(msr, value)| [Hex(msr.0.into()), Hex(value)]).collect())
 }
 
 /// The requests of a set, without counts.
