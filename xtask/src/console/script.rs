@@ -139,7 +139,7 @@ mod tests {
             ("wait  5", "s.txt:1: column 7: `wait` stands alone"),
             ("send", "s.txt:1: column 5: `send` needs a text"),
             ("go\ngo\u{1}", "s.txt:2: column 3: a control character"),
-            (&long, "s.txt:1: column 406: the line is longer than the 400 bytes"),
+            (&long, "s.txt:1: column 405: the line is longer than the 400 bytes"),
         ] {
             let error = Script::parse(text, "s.txt").unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
