@@ -61,6 +61,23 @@ const MAX_LOOPBACK_POLLS: u32 = 200_000;
 /// The registers of a 16550.
 const REGISTERS: u64 = 8;
 
+/// What a line status register says of bytes that were lost or damaged.
+const WRONG: LSR = LSR::OVERRUN_ERROR
+    .union(LSR::PARITY_ERROR)
+    .union(LSR::FRAMING_ERROR)
+    .union(LSR::BREAK_INTERRUPT);
+
+/// What a UART has received.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Received {
+    /// A byte.
+    Byte(u8),
+    /// The UART had no room for one.
+    Overrun,
+    /// One that is not as it was sent, or a break.
+    Damaged,
+}
+
 /// The registers.
 struct Registers(Place);
 
@@ -107,6 +124,8 @@ pub struct Uart {
     device: Uart16550<Registers>,
     place: Place,
     polls: u32,
+    /// What the line status register said that was not told yet: it forgets when it is read.
+    received: LSR,
     /// Bytes that the transmitter never took.
     lost: u64,
     dead: bool,
@@ -148,7 +167,7 @@ impl Uart {
         if changes_bytes(device.backend_mut()) {
             return Err(UartError::Broken(place));
         }
-        Ok(Self { device, place, polls: 0, lost: 0, dead: false })
+        Ok(Self { device, place, polls: 0, received: LSR::empty(), lost: 0, dead: false })
     }
 
     /// Where it is.
@@ -179,6 +198,7 @@ impl Uart {
         // SAFETY: the line status register of the device. Flow control is off: `open` asks for none.
         let status =
             LSR::from_bits_retain(unsafe { self.device.backend_mut().read(offsets::LSR as u8) });
+        self.received |= status & WRONG;
         if bytes.is_empty() || !status.contains(LSR::THR_EMPTY) {
             return 0;
         }
@@ -194,6 +214,32 @@ impl Uart {
             );
         }
         count
+    }
+
+    /// What has come in next, if something has.
+    pub fn receive(&mut self) -> Option<Received> {
+        // SAFETY: the line status register of the device.
+        let status = unsafe { self.device.backend_mut().read(offsets::LSR as u8) };
+        // All ones: nothing is there any more.
+        if status == u8::MAX {
+            return None;
+        }
+        let status = LSR::from_bits_retain(status);
+        self.received |= status & WRONG;
+        // It is told of the byte that is there, which may be the one that was lost: the line is not whole in any case.
+        if self.received.contains(LSR::OVERRUN_ERROR) {
+            self.received.remove(LSR::OVERRUN_ERROR);
+            return Some(Received::Overrun);
+        }
+        if !status.contains(LSR::DATA_READY) {
+            return None;
+        }
+        // SAFETY: the data register of the device, which has a byte.
+        let byte = unsafe { self.device.backend_mut().read(offsets::DATA as u8) };
+        match core::mem::replace(&mut self.received, LSR::empty()).is_empty() {
+            true => Some(Received::Byte(byte)),
+            false => Some(Received::Damaged),
+        }
     }
 
     /// Bytes that could not be sent.

@@ -3,8 +3,10 @@
 //! The loop over the items and what runs one of them write to the same report: the former its records, the latter at most
 //! one progress record in a while. A step or a tick that finds the report in use says nothing.
 
+use crate::console::Terminal;
 use crate::report::{Report, Sink};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use protocol::console::Received;
 use protocol::record::{Progress, Record, Within};
 use spin::Mutex;
 
@@ -25,6 +27,10 @@ pub trait Beat: Sync {
     fn beat(&self, now: u64, within: Within);
     /// Whether a call at TSC `now` would be too early.
     fn is_early(&self, now: u64) -> bool;
+    /// The line that the report goes out on, if something can come in there.
+    fn terminal(&self) -> Option<&dyn Terminal> {
+        None
+    }
 }
 
 impl<'a, S: Sink> Heartbeat<'a, S> {
@@ -65,6 +71,20 @@ impl<S: Sink + Send> Beat for Heartbeat<'_, S> {
 
     fn is_early(&self, now: u64) -> bool {
         Heartbeat::is_early(self, now)
+    }
+
+    fn terminal(&self) -> Option<&dyn Terminal> {
+        Some(self)
+    }
+}
+
+impl<S: Sink + Send> Terminal for Heartbeat<'_, S> {
+    fn receive(&self) -> Option<Received> {
+        self.report.lock().sink_mut().receive()
+    }
+
+    fn send(&self, record: &Record) {
+        Heartbeat::send(self, record);
     }
 }
 

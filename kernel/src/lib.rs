@@ -22,6 +22,7 @@ extern crate alloc;
 
 pub mod bring_up;
 pub mod conformance;
+pub mod console;
 pub mod counting;
 pub mod energy;
 pub mod events;

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt::Write;
 use protocol::authentication::Key;
+use protocol::console::Received;
 use protocol::ktap::{self, Ktap};
 use protocol::line;
 use protocol::record::{End, Outcome, Record};
@@ -11,6 +12,10 @@ use protocol::record::{End, Outcome, Record};
 pub trait Sink {
     /// Takes bytes; they are gone when this returns.
     fn send(&mut self, bytes: &[u8]);
+    /// What has come in on the way back, if there is one and something has.
+    fn receive(&mut self) -> Option<Received> {
+        None
+    }
 }
 
 /// Numbers records and writes them as lines.

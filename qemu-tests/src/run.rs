@@ -7,8 +7,9 @@ use protocol::record::{ErrorRecord, SnippetResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Counting, Icount};
-use xtask::collect::Report;
+use xtask::collect::{Collector, Report};
 use xtask::commands::run::{mix, plant, record, stage_files, stage_pmu};
+use xtask::console::{Driver, Script};
 use xtask::job::{self, Purpose, file};
 use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, Launch, counting, pmu_log};
@@ -55,6 +56,8 @@ pub struct Guest {
     pub screen: bool,
     /// Further arguments.
     pub extra: Vec<String>,
+    /// A script for the consoles of the job's items.
+    pub commands: Option<String>,
     /// When to give up.
     pub timeout: Duration,
 }
@@ -120,6 +123,7 @@ impl Guest {
             serial: true,
             screen: false,
             extra: Vec::new(),
+            commands: None,
             timeout: Duration::from_secs(90),
         }
     }
@@ -177,14 +181,20 @@ impl Guest {
         let line = arguments(&machine);
         let (program, limits) = (self.qemu.as_deref(), self.timeout.into());
         let launch = Launch { program, arguments: &line, folder, limits };
-        let finished = machine::run(&launch, |_| ()).expect("QEMU starts");
+        let script = self.commands.map(|text| Script::parse(&text, "script").expect("a script"));
+        let mut driver = Driver::of_script(script.clone().unwrap_or_default());
+        let finished = match script {
+            Some(_) => machine::run_driven(Collector::new(), &launch, &mut driver, |_| ()),
+            None => machine::run(&launch, |_| ()),
+        };
+        let finished = finished.expect("QEMU starts");
         let pmu_said = match self.pmu {
             Given::Emulated(model) => pmu_log::read(folder, model),
             Given::None | Given::Host => Vec::new(),
         };
         Ran {
             pmu_said,
-            complaint: finished.complaint(),
+            complaint: finished.complaint().or(driver.complaint()),
             raw: finished.collector.raw().to_vec(),
             ending: finished.ending,
             report: finished.collector.finish(),

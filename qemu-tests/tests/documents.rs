@@ -16,7 +16,7 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 28] = [
+const NOT_RUN: [(&str, &str); 29] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask lab", "`lab.rs` runs each line with boards of its own"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
@@ -43,6 +43,7 @@ const NOT_RUN: [(&str, &str); 28] = [
         "cargo xtask run job.toml --keep /tmp/run",
         "it writes there; `program.rs` keeps a run's files elsewhere",
     ),
+    ("cargo xtask run job.toml --co", "the page's job is run with its script"),
     ("cargo xtask run job.toml --save-baseline", IN_ORDER),
     ("cargo xtask run job.toml --baseline", IN_ORDER),
     ("cargo xtask compare", IN_ORDER),
@@ -66,13 +67,14 @@ const OF_PAGES: &str = "`html.rs` runs the block in its order";
 const OF_CRATES: &str = "`crates.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 13] = [
+const OTHER: [(&str, &str); 14] = [
     ("#:schema docs/job.schema.json", "a comment for editors"),
     (
         "pmu skylake strings=decoded",
         "a file of the UEFI application, read by the tests of `handover`",
     ),
     ("#![no_std]\n#![no_main]\n", "a bench target, which `crates.rs` measures"),
+    (SCRIPT, "a script for the console: the page's job is run with it"),
     ("BARECOUNT_BENCH(", "a line of C; `callgrind.rs` compiles others"),
     ("labgrid-coordinator\n", "`lab.rs` starts labgrid so, on ports of its own"),
     ("lab, on 3 machines", "what `lab.rs` has shown"),
@@ -116,9 +118,20 @@ fn job(text: &str, what: &str) {
         () if text.contains("smis = 3") => &["--pmu", "none"],
         () => &[],
     };
-    passes(folder.path(), &[&run[..], pmu].concat(), what);
+    // One whose tasks wait takes the script of its page.
+    let script: &[&str] = match text.contains("int 0x88") {
+        true => &["--commands", "script.txt"],
+        false => &[],
+    };
+    if !script.is_empty() {
+        let script = blocks().into_iter().find(|one| one.text.starts_with(SCRIPT));
+        fs::write(folder.path().join("script.txt"), script.expect("a script").text).unwrap();
+    }
+    passes(folder.path(), &[&run[..], pmu, script].concat(), what);
 }
 
+/// How the script of the console's page begins.
+const SCRIPT: &str = "wait\nlist\n";
 /// In a job that names a kind of core.
 const KIND: &str = "core = \"";
 /// In a job with an event that Zen processors alone have.

@@ -33,6 +33,9 @@ pub struct Run {
     /// Baselines.
     #[command(flatten)]
     pub gate: Gate,
+    /// Lines for the job's consoles.
+    #[command(flatten)]
+    pub console: ConsoleOptions,
     /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
@@ -40,6 +43,18 @@ pub struct Run {
     /// of --keep has it.
     #[arg(long, help_heading = "Report")]
     pub ktap: bool,
+}
+
+/// What is sent to the consoles of items with `console = true`.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Console")]
+pub struct ConsoleOptions {
+    /// Send what is typed here to the consoles of the job's items, and say here what they answer.
+    #[arg(long)]
+    pub console: bool,
+    /// Send the commands of this file instead, each behind the answer to the one before.
+    #[arg(long, value_name = "FILE", conflicts_with = "console")]
+    pub commands: Option<PathBuf>,
 }
 
 /// The virtual machine to boot.

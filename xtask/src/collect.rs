@@ -2,8 +2,9 @@
 
 use protocol::authentication::Key;
 use protocol::record::{
-    Check, CountResult, Crash, End, ErrorRecord, ExactResult, FactsResult, HistoryResult, Machine,
-    ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TasksResult,
+    Check, ConsoleRecord, CountResult, Crash, End, ErrorRecord, ExactResult, FactsResult,
+    HistoryResult, Machine, ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite,
+    TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -94,6 +95,12 @@ impl Collector {
     #[must_use]
     pub fn records(&self) -> usize {
         self.report.records.len()
+    }
+
+    /// The records so far.
+    #[must_use]
+    pub fn so_far(&self) -> &[Numbered] {
+        &self.report.records
     }
 
     /// Whether the firmware has come up: items run only after its machine record.
@@ -249,6 +256,14 @@ impl Report {
     pub fn processors(&self) -> impl Iterator<Item = &ProcessorsResult> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
             Record::Processors(processors) => Some(processors),
+            _ => None,
+        })
+    }
+
+    /// What the console of an item said, in order.
+    pub fn console(&self, item: u32) -> impl Iterator<Item = &ConsoleRecord> {
+        self.records.iter().filter_map(move |numbered| match &numbered.record {
+            Record::Console(console) if console.item == item => Some(console),
             _ => None,
         })
     }

@@ -33,6 +33,7 @@ pub mod cli;
 pub mod collect;
 pub mod commands;
 pub mod compare;
+pub mod console;
 pub mod disassembly;
 pub mod events;
 pub mod failure;

@@ -37,7 +37,13 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    let of_tasks = [task::EXIT_VECTOR, task::YIELD_VECTOR, task::READ_VECTOR, task::MARK_VECTOR];
+    let of_tasks = [
+        task::EXIT_VECTOR,
+        task::YIELD_VECTOR,
+        task::READ_VECTOR,
+        task::MARK_VECTOR,
+        task::WAIT_VECTOR,
+    ];
     let others = [ring3::LEAVE_VECTOR, USER_VECTOR].into_iter().chain(of_tasks);
     for vector in ring3::SNIPPET_VECTORS.into_iter().chain(others) {
         gates[usize::from(vector)].options |= 3 << 13;

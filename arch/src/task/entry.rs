@@ -5,8 +5,8 @@
 //! told. An exception goes the common way.
 
 use super::{
-    Cause, EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, YIELD_VECTOR, ended,
-    entered, ticked,
+    Cause, EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, WAIT_VECTOR,
+    YIELD_VECTOR, ended, entered, ticked,
 };
 use crate::interrupts::TrapFrame;
 use crate::interrupts::deferring::{PROCESSOR, close, open};
@@ -15,12 +15,13 @@ use crate::smp::Processor;
 use core::arch::naked_asm;
 
 /// Each vector's, and the one that no counter of ring 0 sees more of than its ends ([`crate::interrupts::deferring`]).
-pub(super) const ALL: [(u8, [extern "C" fn(); 2]); 6] = [
+pub(super) const ALL: [(u8, [extern "C" fn(); 2]); 7] = [
     (START_VECTOR, [start, deferring::start]),
     (YIELD_VECTOR, [yields, deferring::yields]),
     (EXIT_VECTOR, [exit, deferring::exit]),
     (READ_VECTOR, [reads, deferring::reads]),
     (MARK_VECTOR, [marks, deferring::marks]),
+    (WAIT_VECTOR, [waits, deferring::waits]),
     (TICK_VECTOR, [tick, deferring::tick]),
 ];
 
@@ -61,6 +62,7 @@ entry!(yields, YIELD_VECTOR, Yield, entered);
 entry!(exit, EXIT_VECTOR, Exit, ended);
 entry!(reads, READ_VECTOR, Read, entered);
 entry!(marks, MARK_VECTOR, Mark, entered);
+entry!(waits, WAIT_VECTOR, Wait, entered);
 entry!(tick, TICK_VECTOR, Tick, ticked);
 
 /// The same between a stop of the counters and a start. The NOPs are in place of those of the stubs of exceptions.
@@ -111,5 +113,6 @@ mod deferring {
     entry!(exit, EXIT_VECTOR, Exit, ended);
     entry!(reads, READ_VECTOR, Read, entered);
     entry!(marks, MARK_VECTOR, Mark, entered);
+    entry!(waits, WAIT_VECTOR, Wait, entered);
     entry!(tick, TICK_VECTOR, Tick, ticked);
 }

@@ -41,6 +41,8 @@ const START_VECTOR: u8 = 0x84;
 pub const READ_VECTOR: u8 = 0x85;
 /// Software interrupt by which a task says how far it is, and goes on.
 pub const MARK_VECTOR: u8 = 0x86;
+/// Software interrupt by which a task waits for somebody at the console.
+pub const WAIT_VECTOR: u8 = 0x88;
 /// Vector of the timer's tick. Of lower priority than the PMI's (SDM vol. 3, 10.8.3.1).
 pub const TICK_VECTOR: u8 = 0xd0;
 
@@ -62,6 +64,8 @@ pub enum Cause {
     Read,
     /// The task has come to the marker whose number is in EAX, and goes on.
     Mark,
+    /// The task waits for somebody at the console, who lets it go on.
+    Wait,
 }
 
 /// In place of a task's number: the kernel.

@@ -49,6 +49,8 @@ pub struct Count<'a> {
     /// Energy that is read before and after, by the names of the crate `events`.
     #[serde(borrow)]
     pub energy: Vec<Cow<'a, str>>,
+    /// Whether lines of the serial line are taken while it runs: [`crate::console`].
+    pub console: bool,
 }
 
 impl Count<'_> {

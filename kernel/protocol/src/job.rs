@@ -394,7 +394,7 @@ pub(crate) mod tests {
             Item::Count(Count {
                 name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
                 at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload, alone: !together,
-                gate: gate.collect(), nested: together, energy: energy.into_iter().map(Cow::Owned).collect(),
+                gate: gate.collect(), nested: together, console: !together, energy: energy.into_iter().map(Cow::Owned).collect(),
             })
         }
     }

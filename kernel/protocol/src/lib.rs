@@ -31,6 +31,7 @@ pub mod affinity;
 pub mod authentication;
 pub mod bits;
 pub mod checksum;
+pub mod console;
 pub mod control;
 pub mod core_kind;
 pub mod count;

@@ -5,6 +5,9 @@
 //! sets; else they run on, and a switch costs one read of each.
 
 mod assigned;
+mod control;
+
+pub use control::Standing;
 
 use super::charged::Charged;
 use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
@@ -49,6 +52,8 @@ struct Binding {
     inherited: Vec<Counts>,
     /// Whether children of tasks that are counted are left out.
     alone: bool,
+    /// Whether it was told to stand still.
+    stopped: bool,
     /// Up to here everything has gone to somebody.
     last: Charged,
     scratch: Counts,
@@ -70,6 +75,8 @@ pub struct Contexts {
     holders: Vec<usize>,
     family: Family,
     switches: u64,
+    /// Whether nobody is to have the counters.
+    halted: bool,
 }
 
 impl Contexts {
@@ -79,7 +86,17 @@ impl Contexts {
         let holders = alloc::vec![NOBODY; usize::from(tasks) + 1];
         let (current, loaded) = (None, NOBODY);
         let (bindings, family) = (Vec::new(), Family::new(tasks));
-        Self { owner, tasks, bindings, current, loaded, holders, family, switches: 0 }
+        Self {
+            owner,
+            tasks,
+            bindings,
+            current,
+            loaded,
+            holders,
+            family,
+            switches: 0,
+            halted: false,
+        }
     }
 
     /// Switches between tasks, and between tasks and the kernel, that were told.
@@ -165,6 +182,7 @@ impl Contexts {
             counted: counted.collect(),
             inherited: alloc::vec![counts.clone(); usize::from(self.tasks)],
             alone: false,
+            stopped: false,
             counts: alloc::vec![counts; self.holders.len()],
             scratch: start.clone(),
             last: Charged::new(start),
@@ -334,9 +352,10 @@ impl Contexts {
             return Ok(binding.session.slice(platform)?);
         }
         let own = self.bindings.iter_mut().find(|binding| binding.valid && binding.counts(task));
-        if let Some(Binding { session, .. }) = own
+        if let Some(Binding { session, stopped, .. }) = own
             && session.set().groups().len() > 1
             && !session.has_ended()
+            && !*stopped
         {
             session.next(platform)?;
             session.suspend(platform)?;
@@ -462,16 +481,14 @@ impl Contexts {
             self.current = to;
             return Ok(());
         }
-        if let Some(binding) = self.bindings.get_mut(self.loaded) {
-            // Read when it stands, so that nothing comes after.
-            binding.session.stop(platform)?;
-            self.flush(platform)?;
-            let before = core::mem::replace(&mut self.loaded, NOBODY);
-            self.bindings[before].session.suspend(platform)?;
-        }
+        self.take_counters(platform)?;
         self.current = to;
-        if let Some(Binding { session, .. }) = self.bindings.get_mut(next)
+        if self.halted {
+            return Ok(());
+        }
+        if let Some(Binding { session, stopped, .. }) = self.bindings.get_mut(next)
             && !session.has_ended()
+            && !*stopped
         {
             session.start(platform)?;
             self.loaded = next;

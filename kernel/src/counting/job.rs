@@ -5,6 +5,7 @@
 //! the tasks and the kernel add up to the machine.
 
 mod bindings;
+mod console;
 mod figures;
 mod plan;
 mod readings;
@@ -16,7 +17,7 @@ use bindings::Bindings;
 pub use bindings::{BindingOfSet, Outcome};
 pub use plan::{Planned, plan};
 use readings::Readings;
-use series::Series;
+use series::AllSeries;
 pub use sets::{Sets, Share, Shares};
 pub use whole::{PartOfSet, whole};
 
@@ -58,7 +59,7 @@ pub struct CountRun {
     /// TSC at the beginning.
     begin: u64,
     ticks: u64,
-    series: Option<Series>,
+    series: Option<AllSeries>,
     clocks: Clocks,
     /// At the start.
     first: Option<Snapshot>,
@@ -121,9 +122,10 @@ impl CountRun {
         let run = Run { at_overflow, passes: item.passes, notify: Notify::empty() };
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
-        let (mut held, mut series, mut now) = (Vec::new(), None, None);
+        let (mut held, mut now) = (Vec::new(), None);
+        let mut series = AllSeries::new(item, &shares.sets);
         let mut taken_out = TakenOut::default();
-        for Share { number, set, scopes, events, alone } in shares.sets {
+        for Share { number, set, scopes, events, alone, .. } in shares.sets {
             let mut bindings = Vec::new();
             if sees_the_kernel(item, &set) {
                 taken_out =
@@ -146,13 +148,16 @@ impl CountRun {
         if let Some(claim) = contexts.system() {
             contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
         }
-        for Held { number, bindings, .. } in &held {
-            let first = bindings.first().copied();
-            if let Some((first, claim)) =
-                first.and_then(|first| Some((first, contexts.claim(first)?)))
-                && let Some(session) = contexts.session_of(first)
+        if let Some(series) = &mut series {
+            for (number, &binding) in held
+                .iter()
+                .flat_map(|held| held.bindings.iter().map(|binding| (held.number, binding)))
             {
-                series = series.or_else(|| Series::new(item, session.set(), claim, *number));
+                let claim = contexts.claim(binding);
+                let set = contexts.session_of(binding).map(|session| session.set().clone());
+                if let (Some(claim), Some(set)) = (claim, set) {
+                    series.follow(number, &set, claim, tasks);
+                }
             }
         }
         Ok(Self {
@@ -305,14 +310,14 @@ impl CountRun {
         heir: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        match (&mut self.series, heir) {
-            (Some(series), Some(heir)) => {
-                let exit = |contexts: &mut Contexts, platform: &mut dyn Platform| {
-                    contexts.exited(task, Some(heir), platform)
-                };
-                series.exited(heir, &mut self.contexts, platform, exit)
-            }
-            _ => Ok(self.contexts.exited(task, heir, platform)?),
+        let mut followed = self.series.as_mut().zip(heir);
+        if let Some((series, heir)) = &mut followed {
+            series.exits(*heir, &mut self.contexts, platform)?;
+        }
+        self.contexts.exited(task, heir, platform)?;
+        match followed {
+            Some((series, heir)) => series.exited(heir, &mut self.contexts, platform),
+            None => Ok(()),
         }
     }
 
@@ -371,10 +376,8 @@ impl CountRun {
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         self.ticks += 1;
-        if let Some(series) = &mut self.series
-            && series.is_due(self.ticks)
-        {
-            series.row(self.begin, &mut self.contexts, platform)?;
+        if let Some(series) = &mut self.series {
+            series.tick(self.ticks, self.begin, &mut self.contexts, platform)?;
         }
         if self.bindings.is_due(self.ticks) {
             self.happens((None, None), platform)?;

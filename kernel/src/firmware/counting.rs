@@ -1,6 +1,7 @@
 //! The job kind `count` on this machine: its tasks run under the schedulers, which tell the counters of every switch.
 
 mod platform;
+mod remote;
 mod watch;
 
 pub(super) use platform::Processor;
@@ -17,6 +18,7 @@ use kernel::processors::{Member, agreement};
 use kernel::tasks::{Machine as _, Summary, run_beating};
 use protocol::count::Count;
 use protocol::record::CountResult;
+use remote::Remote;
 use watch::Watch;
 
 /// The numbers of all processors in use.
@@ -24,12 +26,13 @@ pub fn in_use() -> Vec<u16> {
     smp::in_use().map(|one| one.index() as u16).collect()
 }
 
-/// Counts while the tasks of `item` run.
+/// Counts while the tasks of `item` run, which has that index.
 ///
 /// # Errors
 /// Why the tasks cannot run or the PMU refuses, in a sentence.
 pub fn count(
     item: &Count,
+    index: u32,
     machine: &Machine,
     processors: &mut tasks::Processors,
 ) -> Result<CountResult, String> {
@@ -61,7 +64,8 @@ pub fn count(
     let mut watched = Vec::new();
     for &cpu in &cpus {
         let has = processors.pmu(cpu).map_err(|why| alloc::format!("processor {cpu}: {why}"))?;
-        watched.push((cpu, Watch::new(item, sets.shares(cpu), has.clone())));
+        let watch = Watch::new(item, sets.shares(cpu), has.clone());
+        watched.push((cpu, watch.listening(|| Remote::open(item, index, known, processors))));
     }
     let (workload, heart) = (&item.workload, processors.heart());
     let ran = run_beating(workload, item.limit_us, processors, &mut watched, heart);

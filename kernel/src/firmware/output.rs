@@ -8,11 +8,13 @@ use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::memory::image;
 use arch::time::tsc;
+use arch::uart;
 use core::ops::{Deref, DerefMut};
 use kernel::report::{Form, Report, Sink};
 use kernel::screen::Ways;
 use protocol::PROTOCOL_VERSION;
 use protocol::authentication::Key;
+use protocol::console::Received;
 use protocol::ktap::Ktap;
 use protocol::record::{Hex, Record, Start};
 use protocol::serial::SerialPorts;
@@ -78,6 +80,14 @@ impl Sink for Line {
         if let Some(early) = &mut self.early {
             early.extend_from_slice(bytes);
         }
+    }
+
+    fn receive(&mut self) -> Option<Received> {
+        Some(match self.ports.receive()? {
+            uart::Received::Byte(byte) => Received::Byte(byte),
+            uart::Received::Overrun => Received::Overrun,
+            uart::Received::Damaged => Received::Damaged,
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::pci;
-use arch::uart::{COM, Place, Uart, UartError};
+use arch::uart::{COM, Place, Received, Uart, UartError};
 use core::fmt;
 use protocol::serial::{SerialPort, SerialPorts};
 
@@ -201,6 +201,11 @@ impl Ports {
                 *rest = &rest[port.uart.offer(rest)..];
             }
         }
+    }
+
+    /// What has come in on one of them, if something has.
+    pub fn receive(&mut self) -> Option<Received> {
+        self.open.iter_mut().flatten().find_map(|port| port.uart.receive())
     }
 
     /// Why the report is kept nowhere, or not all of it, if that is so.

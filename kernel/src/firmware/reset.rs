@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::watchdog::machine::{Hardware, Watchdog};
 use core::sync::atomic::{AtomicU64, Ordering};
+use kernel::console::Terminal;
 use kernel::heartbeat::Beat;
 use protocol::record::Within;
 use spin::Mutex;
@@ -94,5 +95,9 @@ impl Beat for Reloading<'_> {
 
     fn is_early(&self, now: u64) -> bool {
         self.heart.is_early(now)
+    }
+
+    fn terminal(&self) -> Option<&dyn Terminal> {
+        self.heart.terminal()
     }
 }

@@ -71,6 +71,8 @@ pub(super) struct Target<'a> {
     pub(super) heart: &'a dyn Beat,
     /// TSC when it was last told by a run.
     told: u64,
+    /// The item that runs.
+    item: u32,
 }
 
 /// Runs the job.
@@ -117,6 +119,7 @@ pub fn run(
         user,
         heart: &reloading,
         told: 0,
+        item: 0,
     };
     let before = heap::mark();
     let end = run::run(job, &mut target, &heart);

@@ -31,6 +31,8 @@ pub trait ProcessorScheduler: Send {
     fn marks(&mut self, marker: u32) {
         let _ = marker;
     }
+    /// The running task waits for somebody at the console, and goes on.
+    fn waits(&mut self) {}
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// Whether all tasks are gone on all processors, when the kernel goes on here: if not, they may come here again.
@@ -163,6 +165,17 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     fn marks(&mut self, marker: u32) {
         if let (Some(task), Some(observer)) = (self.scheduler.current(), &mut self.observer) {
             observer.marks(task, marker);
+        }
+    }
+
+    fn waits(&mut self) {
+        let heart = self.heart;
+        let mut alive = |now| match &heart {
+            Some(heart) if !heart.beat.is_early(now) => heart.tell(now),
+            _ => {}
+        };
+        if let (Some(task), Some(observer)) = (self.scheduler.current(), &mut self.observer) {
+            observer.waits(task, &mut alive);
         }
     }
 

@@ -73,6 +73,11 @@ pub trait Observer: Send {
     fn marks(&mut self, task: u16, marker: u32) {
         let _ = (task, marker);
     }
+    /// The running task waits for somebody at the console: comes back when it may go on. `alive` is to be called now and then
+    /// meanwhile, with the TSC.
+    fn waits(&mut self, task: u16, alive: &mut dyn FnMut(u64)) {
+        let _ = (task, alive);
+    }
     /// The timer came.
     fn tick(&mut self) {}
     /// The kernel has work of its own to do in the middle of a task's time: does it so that none of it is the task's.

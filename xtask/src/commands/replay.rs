@@ -38,7 +38,8 @@ pub fn run(arguments: &Replay) -> Result<u8> {
     output::say(&choice.line());
     let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
-    let each = |packed: &_| boot(&tree, packed, &machine, (&choice, &counter), scratch.path());
+    let each =
+        |packed: &_| boot(&tree, packed, &machine, (&choice, &counter), (scratch.path(), None));
     let whole = boots::run(&packed, machine.reboots, each)?;
     scratch.write("serial.log", &whole.raw)?;
     if let Some(complaint) = whole.complaint {

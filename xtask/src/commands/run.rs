@@ -12,6 +12,7 @@ use super::{check_output, deliver, deliver_text};
 use crate::build::{self, Tree};
 use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
+use crate::console::{Driver, Script, typed};
 use crate::events::{CpuName, cpu};
 use crate::honest::Certificate;
 use crate::job::{self, Packed, Purpose, forecast};
@@ -31,10 +32,12 @@ use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
 use pmu_model::{Mixture, Model};
+use protocol::job::Item;
 use protocol::ramdisk::{self, SectionKind};
 use protocol::record::CountedBy;
 use staging::write;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     setup::assembler()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
     let mut packed = load(arguments, &choice)?;
+    let driver = driver(arguments, &packed)?.map(RefCell::new);
     let tree = prepare(&[arguments.machine.boot])?;
     if let (Given::Emulated(_), Err(error)) = (choice.pmu, trusted(&choice, &tree)) {
         if arguments.machine.pmu != cli::Pmu::Auto {
@@ -102,9 +106,13 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| {
         let packed = in_form(packed, arguments.ktap)?;
-        boot(&tree, &packed, &machine, (&choice, &counter), scratch.path())
+        let mut driver = driver.as_ref().map(RefCell::borrow_mut);
+        let place = (scratch.path(), driver.as_deref_mut());
+        boot(&tree, &packed, &machine, (&choice, &counter), place)
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
+    let unsent = driver.and_then(|driver| driver.into_inner().complaint());
+    whole.complaint = whole.complaint.or(unsent);
     verdict::judge(&mut whole.report, &packed.job);
     let unnamed = places::name(&mut whole.report);
     verdict::add_up(&mut whole.report);
@@ -272,10 +280,30 @@ fn check_memory(machine: &Machine, cpus: u32, choice: &Choice) -> Result<()> {
     )))
 }
 
+/// Who sends lines to the consoles, if somebody does.
+fn driver(arguments: &Run, packed: &Packed) -> Result<Option<Driver>> {
+    let driver = match (&arguments.console.commands, arguments.console.console) {
+        (Some(file), _) => {
+            let text = fs::read_to_string(file).map_err(Failure::file("read", file))?;
+            let script = Script::parse(&text, &file.display().to_string());
+            Driver::of_script(script.map_err(|error| Failure::Usage(error.to_string()))?)
+        }
+        (None, true) => Driver::of_lines(typed()),
+        (None, false) => return Ok(None),
+    };
+    let listens = |item: &Item| matches!(item, Item::Count(count) if count.console);
+    if !packed.job.items.iter().any(listens) {
+        let text = "no item of the job takes lines: give a [[count]] `console = true`";
+        return Err(Failure::Usage(text.to_string()));
+    }
+    Ok(Some(driver.telling()))
+}
+
 /// The files that the command reads.
 fn inputs(arguments: &Run) -> Vec<&Path> {
     let events = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
-    events.chain(arguments.job.as_deref()).collect()
+    let commands = arguments.console.commands.as_deref();
+    events.chain(arguments.job.as_deref()).chain(commands).collect()
 }
 
 /// What `--keep` leaves, in whatever way the machine is booted.
@@ -335,7 +363,7 @@ pub fn prepare(boots: &[cli::Boot]) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Boots `packed` in `folder`, where the run's files stay.
+/// Boots `packed` in a folder, where the run's files stay, with somebody at the console if there is a driver.
 ///
 /// # Errors
 /// A file that cannot be written, or QEMU cannot be started.
@@ -344,7 +372,7 @@ pub fn boot(
     packed: &Packed,
     machine: &Machine,
     (choice, counter): (&Choice, &Counter),
-    folder: &Path,
+    (folder, driver): (&Path, Option<&mut Driver>),
 ) -> Result<Finished> {
     let icount = machine.icount.shift(machine.boot);
     let given = (choice.pmu, choice.recorded, icount);
@@ -390,7 +418,10 @@ pub fn boot(
     };
     let collector = packed.key.map_or_else(Collector::new, Collector::with_key);
     let launch = Launch { program: None, arguments: &line, folder, limits };
-    let finished = machine::run_into(collector, &launch, tick)?;
+    let finished = match driver {
+        Some(driver) => machine::run_driven(collector, &launch, driver, tick)?,
+        None => machine::run_into(collector, &launch, tick)?,
+    };
     match machine.cpu.as_ref().and_then(|cpu| machine::cpu_model::refused(cpu, &finished)) {
         Some(refused) => Err(refused.into()),
         None => Ok(finished),

@@ -68,6 +68,9 @@ pub(crate) struct RawCount {
     #[serde(default)]
     #[schemars(with = "Vec<RawSet>")]
     set: Vec<Spanned<RawSet>>,
+    /// Whether lines of the serial line are taken while it runs, which start, stop, read and change sets. Default: false.
+    #[serde(default)]
+    console: bool,
     /// Addresses of tasks where counting starts, such as `task:label+8`: four of each task.
     #[serde(default)]
     #[schemars(with = "Vec<PointText>")]
@@ -211,6 +214,7 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
+    console: bool,
     /// Where counting starts and stops.
     gate: Vec<PointFile>,
     nested: bool,
@@ -253,6 +257,7 @@ impl CountFile {
             bind: own.bind,
             alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
+            console: self.console,
             energy: self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect(),
         })
     }
@@ -410,6 +415,7 @@ impl Section for CountFile {
             passes: raw.passes,
             interval_ns: raw.interval_ns,
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            console: raw.console,
             workload: WorkloadFile {
                 memory: raw.memory,
                 ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)

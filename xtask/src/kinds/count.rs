@@ -31,7 +31,7 @@ impl Shown for CountResult {
         render::count::point(self)
     }
 
-    fn csv(&self, _report: &Report, verdict: &str) -> Vec<Row> {
+    fn csv(&self, report: &Report, verdict: &str) -> Vec<Row> {
         let mut rows = Vec::new();
         for (event, value) in render::count::rows(self) {
             let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
@@ -40,6 +40,20 @@ impl Shown for CountResult {
             // One run, exact if it was counted all the time.
             let whole = (value.counted == value.enabled).to_string();
             fields.extend(["1".into(), "1".into(), whole]);
+            fields.extend(["1".into(), "1".into(), verdict.into()]);
+            rows.push(fields);
+        }
+        for (event, raw) in render::count::series::rows(self) {
+            let mut fields = vec![self.item.to_string(), self.name.clone(), event];
+            fields.extend(std::iter::repeat_n(raw.to_string(), 4));
+            fields.extend(["1", "1", "true", "1", "1", verdict].map(String::from));
+            rows.push(fields);
+        }
+        for (event, count, whole) in render::count::console::counts(report, self) {
+            let figure = count.map_or(String::new(), |count| count.to_string());
+            let mut fields = vec![self.item.to_string(), self.name.clone(), event];
+            fields.extend(std::iter::repeat_n(figure, 4));
+            fields.extend(["1".into(), "1".into(), whole.to_string()]);
             fields.extend(["1".into(), "1".into(), verdict.into()]);
             rows.push(fields);
         }

@@ -18,7 +18,7 @@ pub use counting::Counter;
 pub use cpu_time::CpuClock;
 pub use devices::Boot;
 pub use host::Host;
-pub use qemu::{Ending, Finished, Launch, Limits, run, run_into, run_timed};
+pub use qemu::{Ending, Finished, Launch, Limits, run, run_driven, run_into, run_timed};
 
 use std::time::Duration;
 use thiserror::Error;

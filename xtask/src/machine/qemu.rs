@@ -3,14 +3,15 @@
 use super::cpu_time::CpuClock;
 use super::{MachineError, seconds, stop_line};
 use crate::collect::Collector;
+use crate::console::Driver;
 use crate::interrupt;
 use crate::process::tied;
 use crate::setup::qemu;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How QEMU ended.
@@ -106,17 +107,51 @@ pub fn run_timed(
     launch: &Launch,
     mut tick: impl FnMut(&Collector, &CpuClock),
 ) -> Result<Finished, MachineError> {
+    start(collector, launch, None, |collector, clock| {
+        tick(collector, clock);
+        Vec::new()
+    })
+}
+
+/// The same as [`run_into`] where `driver` says what is sent to the serial line.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_driven(
+    collector: Collector,
+    launch: &Launch,
+    driver: &mut Driver,
+    mut tick: impl FnMut(&Collector),
+) -> Result<Finished, MachineError> {
+    driver.boots();
+    start(collector, launch, Some(Stdio::piped()), |collector, _| {
+        tick(collector);
+        driver.drive(collector)
+    })
+}
+
+/// Starts QEMU with `input`, if it has one, where what `tick` returns goes.
+fn start(
+    collector: Collector,
+    launch: &Launch,
+    input: Option<Stdio>,
+    mut tick: impl FnMut(&Collector, &CpuClock) -> Vec<u8>,
+) -> Result<Finished, MachineError> {
     let mut command = match launch.program {
         Some(program) => tied(program),
         None => tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path)),
     };
-    command.args(launch.arguments).current_dir(launch.folder).stdin(Stdio::null());
+    command
+        .args(launch.arguments)
+        .current_dir(launch.folder)
+        .stdin(input.unwrap_or_else(Stdio::null));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // Those of its arguments that speak of the plugin name it; to a machine without the plugin it is nothing.
     stop_line::give(&mut command).map_err(MachineError::NoStart)?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(MachineError::NoStart)?;
     let serial = reader(child.stdout.take().expect("piped"));
+    let sender = child.stdin.take().map(writer);
     let mut errors = child.stderr.take().expect("piped");
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
@@ -126,6 +161,13 @@ pub fn run_timed(
     });
     let clock = CpuClock::of(&child);
     let mut run = Run { collector, start, heard: start, clock, first: None, end: None };
+    let mut tick = |collector: &Collector, clock: &CpuClock| {
+        let sent = tick(collector, clock);
+        if let Some(sender) = sender.as_ref().filter(|_| !sent.is_empty()) {
+            // A machine that has gone takes nothing.
+            let _ = sender.send(sent);
+        }
+    };
     let ending = run.watch(&mut child, &serial, launch.limits, &mut tick);
     let cpu_between_records = run.cpu();
     Ok(Finished {
@@ -150,6 +192,19 @@ fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         }
     });
     receiver
+}
+
+/// A thread that writes what it is given, until it is given no more: QEMU takes bytes as the machine does.
+fn writer(mut stream: impl Write + Send + 'static) -> Sender<Vec<u8>> {
+    let (sender, receiver) = channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        for bytes in receiver {
+            if stream.write_all(&bytes).and_then(|()| stream.flush()).is_err() {
+                return;
+            }
+        }
+    });
+    sender
 }
 
 struct Run {

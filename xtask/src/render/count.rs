@@ -1,8 +1,10 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
 mod bindings;
+pub(crate) mod console;
 mod family;
 mod gates;
+pub(crate) mod series;
 
 pub(crate) use bindings::{BINDINGS, rows_of_bindings, stale, waiting};
 pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
@@ -21,7 +23,8 @@ use std::fmt::Write;
 
 /// One section for each item.
 pub(crate) fn sections(report: &Report, width: Width) -> String {
-    report.counts().map(|count| section(count, width)).collect()
+    let of = |count| section(count, width) + &console::table(report, count, width);
+    report.counts().map(of).collect()
 }
 
 fn section(count: &CountResult, width: Width) -> String {
@@ -68,9 +71,7 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
     out += &super::tasks::faults(&count.tasks);
-    if !count.intervals.is_empty() {
-        let _ = writeln!(out, "{}", fit(series(count), width));
-    }
+    out += &series::tables(count, width);
     if count.dropped > 0 {
         let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
     }
@@ -205,35 +206,6 @@ pub(crate) fn share(value: &CountValue) -> String {
         0 => String::new(),
         enabled => format!("{:.1} %", 100.0 * value.counted as f64 / enabled as f64),
     }
-}
-
-fn series(count: &CountResult) -> Table {
-    let mut table = empty();
-    let cpus = processors_of_series(count);
-    let mut head = vec!["TSC ticks".to_string()];
-    head.extend((cpus.len() > 1).then(|| "cpu".to_string()));
-    head.extend(events_of_series(count).iter().map(|event| event.event.clone()));
-    right_but(&mut table, &head, 0);
-    for row in &count.intervals {
-        let cpu = (cpus.len() > 1).then_some(u64::from(row.processor));
-        let cells = std::iter::once(row.tsc).chain(cpu).chain(row.raw.iter().copied());
-        table.add_row(cells.map(Cell::new));
-    }
-    table
-}
-
-/// The events of the series' rows: the item's, or those of the set that has the series.
-pub(crate) fn events_of_series(count: &CountResult) -> &[CountedEvent] {
-    let set = || {
-        let set = usize::try_from(count.intervals.first()?.set).ok()?;
-        Some(&*count.sets.get(set)?.events)
-    };
-    if count.events.is_empty() { set().unwrap_or(&[]) } else { &count.events }
-}
-
-/// The processors that have rows of the series, in the order of their numbers.
-pub(crate) fn processors_of_series(count: &CountResult) -> BTreeSet<u32> {
-    count.intervals.iter().map(|row| row.processor).collect()
 }
 
 /// Rows of a CSV: who and how much, the sum first.

@@ -19,9 +19,10 @@ use crate::digest;
 use crate::job::{Conformance, Count, Exact, Facts, History, Processors, Sampling, Snippet, Tasks};
 use crate::limits::LimitError;
 use crate::record::{
-    AcpiTables, Check, CountResult, CpuidLeaves, Crash, End, ErrorRecord, ExactResult, FactsResult,
-    HistoryResult, Machine, Measure, Miss, Msrs, ProcessorsResult, Progress, SampleResult, Samples,
-    SnippetResult, Start, Suite, TaskResult, TasksResult, Uncounted, Verdict,
+    AcpiTables, Check, ConsoleRecord, CountResult, CpuidLeaves, Crash, End, ErrorRecord,
+    ExactResult, FactsResult, HistoryResult, Machine, Measure, Miss, Msrs, ProcessorsResult,
+    Progress, SampleResult, Samples, SnippetResult, Start, Suite, TaskResult, TasksResult,
+    Uncounted, Verdict,
 };
 use crate::verdict::Figure;
 use crate::workload::Workload;
@@ -130,6 +131,8 @@ macro_rules! enums {
             $($(#[$result_doc])* $result($record),)*
             /// Single samples of a workload.
             Samples(Samples),
+            /// What the console of an item says.
+            Console(ConsoleRecord),
             /// What CPUID answers on a processor.
             Cpuid(CpuidLeaves),
             /// Registers of a processor.

@@ -2,7 +2,7 @@
 
 use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
 use super::{gate, moving, schedule};
-use crate::count::{Bind, Count, CountRequest, MAX_SETS};
+use crate::count::{Bind, Count, CountRequest, MAX_SETS, Schedule};
 use crate::workload::{self, Workload};
 
 pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
@@ -29,7 +29,41 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
     workload::check(&count.workload)?;
     schedule::check(count)?;
+    if count.console {
+        check_console(count)?;
+    }
     gate::check(count)
+}
+
+/// The console is on the processor of the tasks, and says itself when sets count.
+fn check_console(count: &Count) -> Result<(), LimitError> {
+    if !count.gate.is_empty() {
+        return Err(LimitError::ConsoleWithGate);
+    }
+    if count.sets.iter().any(|set| set.schedule != Schedule::default()) {
+        return Err(LimitError::ConsoleOfScheduled);
+    }
+    let tasks = &count.workload.tasks;
+    let place = |index: usize| (count.workload.cpu_of(index), tasks[index].core);
+    let first = place(0);
+    let here = |bind: &Bind| match bind {
+        Bind::System | Bind::Tasks(_) => true,
+        Bind::Processor(cpu) => (*cpu, None) == first,
+        Bind::AllProcessors | Bind::Core(..) => false,
+    };
+    let one = (1..tasks.len()).all(|index| place(index) == first);
+    match one && count.all_sets().iter().all(|set| here(set.bind)) {
+        true => Ok(()),
+        false => Err(LimitError::ConsoleOfSeveral),
+    }
+}
+
+/// Rows of a series end at ticks.
+fn check_series(count: &Count) -> Result<(), LimitError> {
+    match count.workload.tick_ns {
+        0 => Err(LimitError::IntervalWithoutTick),
+        _ => Ok(()),
+    }
 }
 
 fn check_requests(requests: &[CountRequest], least: u64) -> Result<(), LimitError> {
@@ -63,23 +97,5 @@ fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
             }
             Ok(())
         }
-    }
-}
-
-/// A series has the rows of one set on one processor.
-fn check_series(count: &Count) -> Result<(), LimitError> {
-    if count.workload.tick_ns == 0 {
-        return Err(LimitError::IntervalWithoutTick);
-    }
-    let mut cpus = (0..count.workload.tasks.len()).map(|index| count.workload.cpu_of(index));
-    let first = cpus.next().unwrap_or(0);
-    let one = match count.bind {
-        Bind::System => true,
-        Bind::Processor(cpu) => cpu == first,
-        Bind::AllProcessors | Bind::Core(..) | Bind::Tasks(_) => false,
-    };
-    match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
-        true => Ok(()),
-        false => Err(LimitError::SeriesOfSeveral),
     }
 }

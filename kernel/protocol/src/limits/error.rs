@@ -135,11 +135,14 @@ pub enum LimitError {
     /// A series without a clock.
     #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
     IntervalWithoutTick,
-    /// A series that would have several sources.
+    /// Two that start and stop counting.
+    #[error("console is given beside start-at or stop-at: either starts and stops counting")]
+    ConsoleWithGate,
+    /// A console that would be on several processors.
     #[error(
-        "interval-ns is given, but rows of the series are those of one set that counts one processor"
+        "console is given, but tasks or sets are on several processors; its own is the only one"
     )]
-    SeriesOfSeveral,
+    ConsoleOfSeveral,
     /// Times without a clock.
     #[error("at-us or until-us is given, but tick-ns is 0: sets are bound and released at ticks")]
     TimeWithoutTick,
@@ -157,6 +160,9 @@ pub enum LimitError {
          one processor each, or at-us and until-us in place of markers"
     )]
     MarkerOfSeveral(String),
+    /// Two that bind and release sets.
+    #[error("console is given beside sets with at, until or wait: either says who counts when")]
+    ConsoleOfScheduled,
     /// Two ways to say what is counted.
     #[error("events are given beside sets; give each set its own events")]
     EventsAndSets,

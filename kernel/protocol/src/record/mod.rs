@@ -3,6 +3,7 @@
 mod bindings;
 mod bring_up;
 mod check;
+mod console;
 mod cores;
 mod count;
 mod events;
@@ -23,6 +24,9 @@ mod times;
 pub use bindings::{BindMoment, CountBinding, StaleReading};
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
+pub use console::{
+    ConsoleBefore, ConsoleEvent, ConsoleRecord, ConsoleSet, ConsoleState, ConsoleWhat,
+};
 pub use cores::{
     Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
 };
@@ -93,6 +97,7 @@ impl Record {
     pub fn item_mut(&mut self) -> Option<&mut u32> {
         match self {
             Self::Samples(samples) => Some(&mut samples.item),
+            Self::Console(console) => Some(&mut console.item),
             Self::Check(check) => Some(&mut check.item),
             Self::Suite(suite) => Some(&mut suite.item),
             Self::Cpuid(cpuid) => Some(&mut cpuid.item),

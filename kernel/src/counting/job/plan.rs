@@ -40,7 +40,7 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     while !left.is_empty() {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => match (periods_in_ring_0(item, &set), too_often(item, &set)) {
+            Ok(set) => match (periods_in_ring_0(item, &set), too_often(item.at_overflow, &set)) {
                 (None, None) => return Planned { set: Some(set), events: left, uncounted },
                 (Some(index), _) => (index, IN_RING_0.to_string()),
                 (None, Some(refused)) => refused,
@@ -79,8 +79,8 @@ fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<usize> {
 pub const MIN_EVERY_IN_RING_0: u64 = 500;
 
 /// A request whose overflows would leave the tasks no time, by its number, and why.
-fn too_often(item: &SetOf, set: &Set) -> Option<(usize, String)> {
-    if item.at_overflow == AtOverflow::Stop {
+pub(super) fn too_often(at_overflow: AtOverflow, set: &Set) -> Option<(usize, String)> {
+    if at_overflow == AtOverflow::Stop {
         // There is one overflow, and no other.
         return None;
     }

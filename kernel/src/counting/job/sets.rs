@@ -24,6 +24,8 @@ pub struct Share {
     pub events: Vec<usize>,
     /// Whether children of the tasks are left out.
     pub alone: bool,
+    /// How many processors count, for any set.
+    pub processors: usize,
 }
 
 /// What one processor counts, and who has its counters when.
@@ -99,6 +101,7 @@ impl Sets {
     /// What processor `cpu` counts.
     #[must_use]
     pub fn shares(&self, cpu: u16) -> Shares {
+        let processors = self.cpus().len();
         let share = |(number, planned): (usize, &Planned)| {
             let request = self.ledger.request(number);
             let here = request.places.iter().filter(|(place, _)| *place == cpu);
@@ -108,7 +111,7 @@ impl Sets {
                 .clone()
                 .filter(|_| self.ledger.may_count(number) && !scopes.is_empty())?;
             let events = planned.events.clone();
-            Some(Share { number, set, scopes, events, alone: request.alone })
+            Some(Share { number, set, scopes, events, alone: request.alone, processors })
         };
         let sets = self.planned.iter().enumerate().filter_map(share).collect();
         Shares { cpu, sets, ledger: self.ledger.clone() }

@@ -341,18 +341,23 @@ impl Session {
             core::mem::replace(&mut self.readings, readings),
             core::mem::replace(&mut self.group, group),
         );
+        // Its period begins anew, too: it may be shorter than what came since the last overflow.
+        let preset = self.set.requests()[index].preset;
+        let counted =
+            core::mem::replace(&mut self.totals[index], Count { raw: preset, ..Count::default() });
+        let into = core::mem::take(&mut self.into[index]);
         if let Err(error) = self.try_groups(group, platform) {
             self.unload(platform)?;
             (self.set, self.active, self.turns, self.readings, self.group) = before;
+            (self.totals[index], self.into[index]) = (counted, into);
             self.load(self.group, platform)?;
             if was_running {
                 self.start(platform)?;
             }
             return Err(error);
         }
-        let preset = self.set.requests()[index].preset;
         self.totals[index] = Count { raw: preset, ..Count::default() };
-        self.into[index] = 0;
+        (self.into[index], self.overflows[index]) = (0, 0);
         // Once more, with the count that it starts from.
         self.load(group, platform)?;
         self.generation += 1;

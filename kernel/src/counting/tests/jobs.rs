@@ -47,6 +47,7 @@ pub(super) fn item(
         sets: vec![],
         gate: vec![],
         energy: vec![],
+        console: false,
     }
 }
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod bindings;
 mod charged;
+mod console;
 mod fake_machine;
 mod gated;
 mod interrupts;
@@ -11,6 +12,7 @@ mod ledger;
 mod owners;
 mod parts;
 mod readings;
+mod series;
 mod sets;
 mod sets_of_jobs;
 mod snapshots;

@@ -220,6 +220,30 @@ fn m7_status_has_the_registers_and_the_counts_now_and_at_the_last_interrupt() {
     }
 }
 
+/// A period that is shorter than what was counted before it, in the place of none.
+#[test]
+fn i9_m7_a_request_that_was_only_counted_is_changed_to_overflow() {
+    for (model, mut bench, driver, known) in machines() {
+        let user = || instructions().in_rings(Rings::USER);
+        let set = together(vec![user(), user()], &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 60);
+        session.modify(0, user().every(4), &known, &mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 9);
+        assert_eq!(raw(&mut session, &mut bench), [9, 69], "{model:?}");
+        assert_eq!(session.overflows(), [2, 0], "{model:?}");
+        // What is refused goes on where it was, in its period too.
+        session.modify(0, user().every(1 << 60), &known, &mut bench).unwrap_err();
+        bench.run_for(&mut session, Ring::User, 3);
+        assert_eq!((raw(&mut session, &mut bench), session.overflows()[0]), (vec![12, 72], 3));
+        session.modify(0, user(), &known, &mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 5);
+        assert_eq!(raw(&mut session, &mut bench), [5, 77], "{model:?}");
+        assert_eq!(session.overflows(), [0, 0], "{model:?}");
+    }
+}
+
 /// A request that replaces another begins a period of its own, wherever the other was in its own.
 #[test]
 fn i9_a_replaced_requests_period_begins_anew() {

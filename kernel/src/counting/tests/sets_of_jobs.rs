@@ -103,11 +103,11 @@ proptest! {
     }
 }
 
-fn task(name: &'static str, cpu: Option<u16>, parent: Option<u16>) -> Task<'static> {
+pub(super) fn task(name: &'static str, cpu: Option<u16>, parent: Option<u16>) -> Task<'static> {
     Task { cpu, ..super::jobs::task(name, parent) }
 }
 
-fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
+pub(super) fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
     let request = CountRequest { event: "r00c0:u".into(), ..CountRequest::default() };
     let set = |(name, bind, force): &(&'static str, Bind, bool)| CountSet {
         name: (*name).into(),
@@ -137,6 +137,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         sets: sets.iter().map(set).collect(),
         gate: vec![],
         energy: vec![],
+        console: false,
     }
 }
 

@@ -2,6 +2,7 @@
 //! neither path asks for a lock.
 
 use super::platform::Processor;
+use super::remote::Remote;
 use crate::firmware::tasks::VALUE_AREA;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -94,6 +95,8 @@ pub struct Watch<'a> {
     breakpoints: Vec<(u16, AddressGate)>,
     /// What [`here`] has, for the observer, which needs not look for it; null while nothing is counted.
     running: AtomicPtr<Running>,
+    /// Who controls it from outside.
+    remote: Option<Box<Remote<'a>>>,
     done: Result<Part, String>,
 }
 
@@ -102,7 +105,38 @@ impl<'a> Watch<'a> {
     pub fn new(item: &'a Count<'a>, shares: Shares, has: Capabilities) -> Self {
         let done = Err("it was not counted".to_string());
         let running = AtomicPtr::new(ptr::null_mut());
-        Self { item, shares, has, begins: Vec::new(), breakpoints: Vec::new(), running, done }
+        Self {
+            item,
+            shares,
+            has,
+            begins: Vec::new(),
+            breakpoints: Vec::new(),
+            running,
+            remote: None,
+            done,
+        }
+    }
+
+    /// The same, controlled by what `open` opens.
+    pub fn listening(self, open: impl FnOnce() -> Option<Remote<'a>>) -> Self {
+        Self { remote: open().map(Box::new), ..self }
+    }
+
+    /// Calls `with` with the console, if there is one, and with what counts here, if it does, between two tasks.
+    #[cold]
+    fn between_tasks(
+        &mut self,
+        with: impl FnOnce(&mut Remote, &mut CountRun, &mut Processor) -> Result<(), String>,
+    ) {
+        let Some(mut remote) = self.remote.take() else { return };
+        self.tell(|running| {
+            let task = running.run.current();
+            running.switch(None);
+            let done = with(&mut remote, &mut running.run, &mut running.processor);
+            running.note(done);
+            running.switch(task);
+        });
+        self.remote = Some(remote);
     }
 
     /// What was counted.
@@ -259,12 +293,21 @@ impl Observer for Watch<'_> {
 
     /// What the tick does with the counters is the kernel's.
     fn tick(&mut self) {
+        let mut remote = self.remote.take();
         self.tell(|running| {
             let task = running.run.current();
             running.switch(None);
             let done = running.run.tick(task, &mut running.processor);
             running.note(done);
+            if let Some(remote) = &mut remote {
+                remote.listen(&mut running.run, &mut running.processor);
+            }
             running.switch(task);
         });
+        self.remote = remote;
+    }
+
+    fn waits(&mut self, task: u16, alive: &mut dyn FnMut(u64)) {
+        self.between_tasks(|remote, run, processor| remote.wait(task, (run, processor), alive));
     }
 }

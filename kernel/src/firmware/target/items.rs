@@ -34,6 +34,7 @@ impl run::Machine for Target<'_> {
     }
 
     fn next_item(&mut self, index: u32, name: &str) {
+        self.item = index;
         crash::at_item(index, name);
         saved::running(index, name);
         reset::begin();
@@ -142,7 +143,7 @@ impl run::Machine for Target<'_> {
         let mut processors =
             tasks::Processors::new(self.machine, &self.space, frames, of_tasks, processors)
                 .beating(self.heart);
-        counting::count(item, self.machine, &mut processors)
+        counting::count(item, self.item, self.machine, &mut processors)
     }
 
     fn kinds(&mut self) -> Vec<Option<CoreKind>> {

@@ -210,6 +210,7 @@ impl Switcher<'_> {
                 Cause::Fault
             }
             task::Cause::Read | task::Cause::Mark => return self.asks(cause, task, frame),
+            task::Cause::Wait => return self.waits(task),
         };
         let next = match why {
             Cause::Tick if !self.sampled => match self.scheduler.ticked(now) {
@@ -254,6 +255,21 @@ impl Switcher<'_> {
     fn goes_on(&mut self, task: usize) -> usize {
         if self.sampled {
             // SAFETY: as for `let_out`.
+            unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
+        }
+        task
+    }
+
+    /// The task waits for somebody at the console, and goes on.
+    #[cold]
+    #[inline(never)]
+    fn waits(&mut self, task: usize) -> usize {
+        self.scheduler.waits();
+        // The time is no tick's.
+        self.came = tsc::now();
+        self.went = self.came;
+        if self.sampled {
+            // SAFETY: as for `let_out`; the task that ran goes on.
             unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
         }
         task

@@ -69,6 +69,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         sets: vec![],
         gate: vec![],
         energy: vec![],
+        console: false,
     };
     for (tasks, ended) in [(1, [1, 0]), (2, [0, 1])] {
         let mut machine = Clocked::new(1);

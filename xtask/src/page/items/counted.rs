@@ -5,7 +5,7 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    BINDINGS, READINGS, all_uncounted, cpus, energy, gates, inherited_from_afar, lost,
+    BINDINGS, READINGS, all_uncounted, console, cpus, energy, gates, inherited_from_afar, lost,
     rows_of_bindings, rows_of_readings, share as counted_share, stale, taken_out, value, waiting,
 };
 use crate::render::tasks::{label, together, too_short};
@@ -40,6 +40,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
         parts.push(note(Tone::Warn, "series", format!("{} rows found no room", count.dropped)));
     }
     parts.extend(readings(count));
+    parts.extend(console(document, count));
     parts.push(of_tasks(&count.tasks, count.emulated));
     parts.extend(super::moves::of_tasks(&count.tasks, count.together.as_ref()));
     parts.extend(super::moves::of_counts(count));
@@ -126,6 +127,14 @@ fn bindings(count: &CountResult) -> Vec<Part> {
     parts.extend(waiting(count).map(|text| note(Tone::Warn, "waits", text)));
     parts.extend(stale(count).map(|text| note(Tone::Warn, "stale", text)));
     parts
+}
+
+/// What the console said while they ran.
+fn console(document: &Document, count: &CountResult) -> Option<Part> {
+    let rows = console::rows(&document.report, count);
+    let rows: Vec<Vec<Cell>> =
+        rows.iter().map(|row| row.iter().map(|text| Cell::text(&**text)).collect()).collect();
+    (!rows.is_empty()).then(|| table("Console while they ran", &console::HEAD, 7, rows))
 }
 
 /// What tasks read while they ran.

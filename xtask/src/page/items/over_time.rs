@@ -1,26 +1,27 @@
-//! Counts over time as plots: of each processor, and there by task.
+//! Counts over time as plots: of each set and each processor, and there by task.
 
 use crate::page::Document;
-use crate::render::count::{events_of_series, processors_of_series};
+use crate::render::count::series::{self, SetSeries};
 use crate::render::tasks::label;
 use html_report::model::{Part, Plot, Series};
-use protocol::record::{CountInterval, CountResult};
+use protocol::record::{CountInterval, CountResult, CountedEvent};
 
 /// Events whose counts differ by more than this would flatten each other in one plot.
 const APART: f64 = 20.0;
 
-/// Rows of one processor, and how their time is told.
+/// Rows of one set and one processor, and how their time is told.
 struct Rows<'a> {
     rows: Vec<&'a CountInterval>,
+    events: &'a [CountedEvent],
     /// Of the time, for a plot's axis.
     unit: &'a str,
     /// From TSC ticks to the unit.
     scale: f64,
-    /// Behind each title: which processor, if there are several.
+    /// Behind each title: which set and which processor, if there are several.
     of: String,
 }
 
-/// The plots: for each processor the events, those of very different number in plots of their own, and each event by task.
+/// The plots: for each set and processor the events, those of very different number in plots of their own, and each event by task.
 pub(super) fn series(document: &Document, count: &CountResult) -> Vec<Part> {
     let hz = document.report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
     let (unit, scale) = match (hz, document.run.ticks_per_instruction) {
@@ -32,26 +33,25 @@ pub(super) fn series(document: &Document, count: &CountResult) -> Vec<Part> {
 }
 
 fn plots(count: &CountResult, unit: &str, scale: f64) -> Vec<Part> {
-    let cpus = processors_of_series(count);
     let mut plots = Vec::new();
-    for &cpu in &cpus {
-        let rows: Vec<_> = count.intervals.iter().filter(|row| row.processor == cpu).collect();
-        let of = if cpus.len() > 1 { format!(", processor {cpu}") } else { String::new() };
-        let rows = Rows { rows, unit, scale, of };
-        plots.extend(by_event(&rows, count));
-        // One task's share is all but the kernel's: the counts by task say that.
-        if count.tasks.len() > 1 {
-            plots.extend(by_task(&rows, count));
+    for set in series::of(count) {
+        for cpu in set.processors() {
+            let rows = Rows::new(&set, cpu, unit, scale);
+            plots.extend(by_event(&rows));
+            // One task's share is all but the kernel's: the counts by task say that.
+            if count.tasks.len() > 1 {
+                plots.extend(by_task(&rows, count));
+            }
         }
     }
     plots
 }
 
-fn by_event(rows: &Rows, count: &CountResult) -> Vec<Part> {
+fn by_event(rows: &Rows) -> Vec<Part> {
     let line = |(index, name): (usize, String)| {
         line(name, rows.rows.iter().map(|row| row.raw.get(index).copied().unwrap_or(0)))
     };
-    let names = events_of_series(count).iter().map(|event| event.event.clone());
+    let names = rows.events.iter().map(|event| event.event.clone());
     let mut lines: Vec<Series> = names.enumerate().map(line).collect();
     lines.sort_by(|a, b| most(b).total_cmp(&most(a)));
     let mut groups: Vec<Vec<Series>> = Vec::new();
@@ -87,7 +87,7 @@ fn by_task(rows: &Rows, count: &CountResult) -> Vec<Part> {
         let lines: Vec<Series> = tasks.chain([kernel]).filter(|one| most(one) > 0.0).collect();
         (!lines.is_empty()).then(|| rows.plot(format!("By task over time: {name}"), lines))
     };
-    let names = events_of_series(count).iter().map(|event| event.event.clone());
+    let names = rows.events.iter().map(|event| event.event.clone());
     names.enumerate().filter_map(plot).collect()
 }
 
@@ -99,7 +99,16 @@ fn most(one: &Series) -> f64 {
     one.y.iter().copied().fold(0.0, f64::max)
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    fn new(set: &SetSeries<'a>, cpu: u32, unit: &'a str, scale: f64) -> Self {
+        let rows = set.rows.iter().copied().filter(|row| row.processor == cpu).collect();
+        let mut of = set.name.map_or(String::new(), |name| format!(", set {name}"));
+        if set.processors().len() > 1 {
+            of += &format!(", processor {cpu}");
+        }
+        Self { rows, events: set.events, unit, scale, of }
+    }
+
     fn plot(&self, title: String, series: Vec<Series>) -> Part {
         Part::Plot(Plot {
             title: title + &self.of,
@@ -116,7 +125,7 @@ impl Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::record::{CountedEvent, Hex, TaskEnd, TaskResult};
+    use protocol::record::{CountedSet, Hex, TaskEnd, TaskResult};
 
     /// A line's name and its values.
     type Line = (String, Vec<f64>);
@@ -191,5 +200,19 @@ mod tests {
         count.tasks.truncate(1);
         let titles: Vec<_> = drawn(&count).into_iter().map(|(title, _)| title).collect();
         assert_eq!(titles, ["Over time: cycles", "Over time: misses"]);
+        // Each set has its own.
+        let set = |name: &str, events: Vec<CountedEvent>| CountedSet {
+            name: name.into(),
+            events,
+            ..CountedSet::default()
+        };
+        let first = std::mem::take(&mut count.events);
+        count.sets = vec![set("whole", first), set("part", vec![event("loads")])];
+        let loads =
+            CountInterval { raw: vec![9], set: 1, processor: 1, ..CountInterval::default() };
+        count.intervals.push(loads);
+        let lines = drawn(&count).pop().unwrap();
+        assert_eq!(lines, ("Over time: loads, set part".to_string(), vec![line("loads", &[9.0])]));
+        assert_eq!(drawn(&count)[0].0, "Over time: cycles, set whole");
     }
 }

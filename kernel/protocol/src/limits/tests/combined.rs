@@ -93,7 +93,7 @@ fn m9_a_task_alone_in_ring_0_is_not_scheduled_and_may_be_longer() {
 }
 
 #[test]
-fn i10_a_series_is_of_the_processor_on_which_all_tasks_run() {
+fn i10_m6_there_is_a_series_wherever_tasks_run_if_there_are_ticks() {
     let count = |bind, cpus: [Option<u16>; 2]| {
         let task = |name, cpu| Task { cpu, ..task(name, None) };
         Count {
@@ -110,16 +110,17 @@ fn i10_a_series_is_of_the_processor_on_which_all_tasks_run() {
             ..Count::default()
         }
     };
-    let check = |bind, cpus| check_item(&Item::Count(count(bind, cpus)));
-    assert_eq!(check(Bind::System, [None, None]), Ok(()));
-    assert_eq!(check(Bind::Processor(2), [Some(2), Some(2)]), Ok(()));
     for (bind, cpus) in [
+        (Bind::System, [None, None]),
         (Bind::Processor(1), [Some(2), Some(2)]),
         (Bind::System, [Some(1), Some(2)]),
         (Bind::AllProcessors, [None, None]),
         (Bind::Tasks(vec![0]), [None, None]),
     ] {
-        assert_eq!(check(bind, cpus), Err(LimitError::SeriesOfSeveral));
+        let mut item = count(bind, cpus);
+        assert_eq!(check_item(&Item::Count(item.clone())), Ok(()));
+        item.workload.tick_ns = 0;
+        assert_eq!(check_item(&Item::Count(item)), Err(LimitError::IntervalWithoutTick));
     }
 }
 

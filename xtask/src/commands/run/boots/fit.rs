@@ -91,6 +91,7 @@ fn part<'a>(record: &'a Record, running: Option<&'a Item>) -> Option<(u32, Optio
     let is = |fits: fn(&Item) -> bool| running.is_some_and(fits);
     Some(match record {
         Record::Samples(one) => (one.item, None, is(|item| matches!(item, Item::Sample(_)))),
+        Record::Console(one) => (one.item, None, is(has_console)),
         Record::Suite(one) => (one.item, Some(&one.name), is(has_checks)),
         Record::Check(one) => (one.item, None, is(has_checks)),
         Record::Cpuid(one) => (one.item, None, is(brings_up)),
@@ -106,6 +107,10 @@ fn part<'a>(record: &'a Record, running: Option<&'a Item>) -> Option<(u32, Optio
             (head.item, Some(name.unwrap_or(head.name)), fits)
         }
     })
+}
+
+fn has_console(item: &Item) -> bool {
+    matches!(item, Item::Count(count) if count.console)
 }
 
 fn brings_up(item: &Item) -> bool {
