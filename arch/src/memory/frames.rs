@@ -60,21 +60,23 @@ impl Frames {
         frames
     }
 
-    /// Keeps those pieces of each free region that `pieces` gives on, and no others, as if there never were more.
-    pub fn keep(&mut self, pieces: impl Fn(Region, &mut dyn FnMut(Region))) {
-        let all = self.take();
-        let mut kept = Self::new(core::iter::empty());
-        for region in all {
+    /// Keeps those pieces of each free region that `pieces` gives on, and no others, as if there never were more. Returns how many bytes
+    /// are gone.
+    pub fn keep(&mut self, pieces: impl Fn(Region, &mut dyn FnMut(Region))) -> u64 {
+        let mut gone = 0;
+        for region in self.take() {
+            gone += region.end - region.start;
             pieces(region, &mut |piece| {
                 let start = piece.start.next_multiple_of(Size4KiB::SIZE);
                 let end = piece.end & !(Size4KiB::SIZE - 1);
                 if start < end {
-                    kept.total += end - start;
-                    kept.add(Region { start, end });
+                    gone -= end - start;
+                    self.add(Region { start, end });
                 }
             });
         }
-        *self = kept;
+        self.total -= gone;
+        gone
     }
 
     /// All regions, which are in the list no more.
@@ -331,14 +333,23 @@ mod tests {
     fn memory_that_is_not_kept_never_was_there() {
         let mut frames =
             Frames::new([region(MIB, 9 * MIB), region(16 * MIB, 32 * MIB)].into_iter());
-        frames.keep(|whole, each| {
+        let gone = frames.keep(|whole, each| {
             each(region(whole.start, whole.start + MIB));
             each(region(whole.end - MIB - 1, whole.end - 1));
         });
+        assert_eq!(gone, 20 * MIB + 8192);
         let halves = [region(8 * MIB, 9 * MIB - 4096), region(31 * MIB, 32 * MIB - 4096)];
         let wanted = [region(MIB, 2 * MIB), halves[0], region(16 * MIB, 17 * MIB), halves[1]];
         assert_eq!(frames.regions(), wanted);
         assert_eq!(frames.total_bytes(), 4 * MIB - 8192);
+    }
+
+    #[test]
+    fn a_map_with_too_many_regions_is_not_taken_for_memory_that_is_gone() {
+        let mut frames =
+            Frames::new((1..=100).map(|at| region(at * 16 * MIB, at * 16 * MIB + 4096)));
+        assert_eq!(frames.keep(|whole, each| each(whole)), 0);
+        assert_eq!(frames.total_bytes(), 100 * 4096);
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod sync;
 mod trampoline;
 mod work;
 
-pub use bring_up::{Signals, Silent, bring_up};
+pub use bring_up::{Signals, Silent, bring_up, init_us};
 pub use instant::{Instant, at_instant, skew};
 pub use offsets::{Offset, Round, best, offsets};
 pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};

@@ -77,20 +77,21 @@ fn low(regions: &[MemoryRegion]) -> Option<u64> {
 
 /// The memory that is cached, and how much is not. Where that leaves none, the MTRRs are not believed. What is taken before the
 /// machine's tables are read comes from below 4 GiB, which is near to the boot processor.
-fn frames<I: Iterator<Item = Region>>(usable: impl Fn() -> I) -> (Frames, u64) {
-    let all = Frames::new(usable());
+fn frames(usable: impl Iterator<Item = Region>) -> (Frames, u64) {
+    let mut frames = Frames::new(usable);
+    let mut uncached = 0;
     // SAFETY: ring 0.
-    let mtrrs = unsafe { Mtrrs::read() };
-    let mut cached = all.clone();
-    if let Some(mtrrs) = mtrrs {
-        cached.keep(|region, each| mtrrs.each_cached(region, each));
+    if let Some(mtrrs) = unsafe { Mtrrs::read() } {
+        let mut cached = frames.clone();
+        uncached = cached.keep(|region, each| mtrrs.each_cached(region, each));
+        if cached.free_bytes() > 0 {
+            frames = cached;
+        } else {
+            uncached = 0;
+        }
     }
-    if cached.total_bytes() == 0 {
-        cached = all.clone();
-    }
-    cached.prefer(&[Region { start: 0, end: FOUR_GIB }]);
-    let uncached = all.total_bytes() - cached.total_bytes();
-    (cached, uncached)
+    frames.prefer(&[Region { start: 0, end: FOUR_GIB }]);
+    (frames, uncached)
 }
 
 impl Handed {
@@ -100,11 +101,9 @@ impl Handed {
         let entered = tsc::now();
         let physical = |address: u64| old.physical(VirtAddr::new(address)).map(PhysAddr::as_u64);
         let regions = &info.memory_regions;
-        let usable = || {
-            let usable = regions.iter().filter(|r| r.kind == MemoryRegionKind::Usable);
-            usable.map(|r| Region { start: r.start, end: r.end })
-        };
-        let (frames, uncached_bytes) = frames(usable);
+        let usable = regions.iter().filter(|r| r.kind == MemoryRegionKind::Usable);
+        let (frames, uncached_bytes) =
+            frames(usable.map(|r| Region { start: r.start, end: r.end }));
         let worth = regions.iter().filter(|region| is_worth_mapping(region));
         let mapped = Mapped::new(worth.map(|r| Region { start: r.start, end: r.end }));
         let length = info.ramdisk_len as usize;
