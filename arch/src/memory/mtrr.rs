@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn memory_that_no_range_has_is_left_out() {
         // 16 GiB, of which the ranges have 4.5; a hole below 4 GiB by an uncached range in a cached one, and twice cached.
-        let ranges = [(0, 4 * GIB, 6), (3 * GIB, GIB, 0), (4 * GIB, 512 * MIB, 6), (0, GIB, 6)];
+        let ranges = [(3 * GIB, GIB, 0), (0, 4 * GIB, 6), (4 * GIB, 512 * MIB, 6), (0, GIB, 6)];
         let found = mtrrs(0xc00, &ranges, &[]).unwrap();
         assert_eq!(cached(&found, MIB, 3 * GIB), [(MIB, 3 * GIB)]);
         assert_eq!(
