@@ -64,8 +64,8 @@ mod tests {
         let covers = [0x2000_0000..0x2010_0000, smram, 0x2008_0000..0x2009_0000, 0..MIB];
         let left = [MIB..0x2000_0000, 0x2010_0000..0xbf80_0000];
         assert_eq!(uncovered(usable.clone(), &covers), left);
-        assert_eq!(uncovered(usable.clone(), &[]), [usable.clone()]);
-        assert_eq!(uncovered(usable.clone(), &[usable.clone()]), []);
+        assert_eq!(uncovered(usable.clone(), &[]), std::slice::from_ref(&usable));
+        assert_eq!(uncovered(usable.clone(), std::slice::from_ref(&usable)), []);
         assert_eq!(uncovered(usable.clone(), &[5..5, 2 * MIB..2 * MIB]), [usable]);
     }
 
