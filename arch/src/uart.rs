@@ -1,6 +1,8 @@
 //! Serial lines: 16550s, whose registers are I/O ports or memory.
 
-use crate::memory::layout;
+mod divisor;
+
+use crate::memory::{Mapped, layout};
 use core::arch::asm;
 use core::fmt;
 use thiserror::Error;
@@ -119,10 +121,21 @@ impl Backend for Registers {
     }
 }
 
+/// Bits per second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Rate {
+    /// As many, of a UART with the IBM PC's clock.
+    Baud(u32),
+    /// Those that the machine's firmware set; as many, if it set none.
+    Found(u32),
+}
+
 /// A working serial line.
 pub struct Uart {
     device: Uart16550<Registers>,
     place: Place,
+    /// The firmware's divisor, if that is kept.
+    divisor: Option<u16>,
     polls: u32,
     /// What the line status register said that was not told yet: it forgets when it is read.
     received: LSR,
@@ -132,22 +145,26 @@ pub struct Uart {
 }
 
 impl Uart {
-    /// Finds the UART at `place`, sets it to `baud`, 8 data bits, no parity, 1 stop bit, and tests it in
-    /// loopback mode. Does not hang on an absent one. Physical memory is mapped below `mapped_bytes`.
+    /// Finds the UART at `place`, sets it to `rate`, 8 data bits, no parity, 1 stop bit, and tests it in
+    /// loopback mode. Does not hang on an absent one. Physical memory is mapped as `mapped` says; without it, nothing is.
     ///
     /// # Errors
     /// There is none, or it does not work.
     ///
     /// # Safety
     /// Nobody else may use the registers, and memory at `place` must be a device's.
-    pub unsafe fn open(place: Place, baud: u32, mapped_bytes: u64) -> Result<Self, UartError> {
+    pub unsafe fn open(
+        place: Place,
+        rate: Rate,
+        mapped: Option<&Mapped>,
+    ) -> Result<Self, UartError> {
         let end = match place {
             Place::Port(port) => {
                 u64::from(port).checked_add(REGISTERS).filter(|&end| end <= 1 << 16)
             }
             Place::Memory { address, stride } => {
                 let end = address.checked_add(REGISTERS * u64::from(stride));
-                end.filter(|&end| end <= mapped_bytes)
+                end.filter(|&end| mapped.is_some_and(|mapped| mapped.has(address, end)))
             }
         };
         if end.is_none() {
@@ -162,18 +179,32 @@ impl Uart {
         if !becomes_empty(&mut device) {
             return Err(UartError::Stuck(place));
         }
+        let (Rate::Baud(baud) | Rate::Found(baud)) = rate;
+        let is_kept = matches!(rate, Rate::Found(_));
+        // SAFETY: passed on.
+        let divisor = unsafe { is_kept.then(|| divisor::found(device.backend_mut())).flatten() };
         let config = Config { baud_rate: BaudRate::from_integer(baud), ..Config::default() };
         device.init(config).map_err(|_| UartError::Absent(place))?;
+        if let Some(divisor) = divisor {
+            // SAFETY: passed on.
+            unsafe { divisor::keep(device.backend_mut(), divisor) };
+        }
         if changes_bytes(device.backend_mut()) {
             return Err(UartError::Broken(place));
         }
-        Ok(Self { device, place, polls: 0, received: LSR::empty(), lost: 0, dead: false })
+        Ok(Self { device, place, divisor, polls: 0, received: LSR::empty(), lost: 0, dead: false })
     }
 
     /// Where it is.
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
+    }
+
+    /// The divisor of the machine's firmware, if the line has its rate by that.
+    #[must_use]
+    pub fn divisor(&self) -> Option<u16> {
+        self.divisor
     }
 
     /// Offers bytes to the line, and returns how many are done with: as many as it has room for now. What a device

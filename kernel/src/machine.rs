@@ -11,7 +11,7 @@ use arch::time::{Clock, Source};
 use protocol::core_kind::CoreKind;
 use protocol::record::{
     Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, Hex, KindOfCores,
-    ListedProcessor, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    ListedProcessor, Machine, MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -50,6 +50,10 @@ pub struct Facts<'a> {
     pub kinds: Vec<KindOfCores>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
+    /// Memory that is left alone, because it would not be cached.
+    pub memory_uncached_bytes: u64,
+    /// The domains of memory, if there are several.
+    pub memory_domains: Option<MemoryDomains>,
     /// Serial ports that the report goes to.
     pub serial: Vec<String>,
     /// Width and height of the screen in pixels.
@@ -106,6 +110,8 @@ pub fn record(facts: &Facts) -> Machine {
         processors: facts.processors.clone(),
         kinds: facts.kinds.clone(),
         memory_bytes: facts.memory_bytes,
+        memory_uncached_bytes: facts.memory_uncached_bytes,
+        memory_domains: facts.memory_domains,
         serial: facts.serial.clone(),
         screen: facts.screen,
     }

@@ -46,8 +46,7 @@ fn start(info: &'static mut BootInfo) -> ! {
     let giant_pages = arch::cpu::features::has_giant_pages(&arch::cpu::native());
     let physical = |address| old.physical(address);
     // SAFETY: `map_pool` mapped the pool after the window.
-    let space =
-        unsafe { Space::build(&mut pool, window, handed.physical_bytes, giant_pages, physical) };
+    let space = unsafe { Space::build(&mut pool, window, &handed.mapped, giant_pages, physical) };
     let mut space = space.unwrap_or_else(|error| panic!("no address space: {error}"));
     let stacks = stacks::map(&mut space, &mut pool, &mut handed.frames)
         .unwrap_or_else(|error| panic!("no stacks: {error}"));
@@ -60,6 +59,7 @@ fn main(ready: boot::Ready) -> ! {
     arch::interrupts::stray::set_judge(step::can_raise);
     let boot::Ready { mut handed, mut space } = ready;
     output::set_key(handed.key);
+    handed.find_near();
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);
     display::Display::keep(&handed);

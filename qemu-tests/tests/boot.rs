@@ -1,13 +1,15 @@
 //! The same kernel and job, booted every way, on every kind of machine.
 
-use protocol::record::ApicMode;
+use protocol::record::{ApicMode, MemoryDomains};
 use qemu_tests::monitor::Monitor;
 use qemu_tests::{Guest, Ran, skip, tree};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use xtask::cli::{Boot, Icount};
 use xtask::commands::test::has;
-use xtask::machine::devices::Boot as Files;
+use xtask::machine::devices::{Boot as Files, Cpus};
 use xtask::machine::{Ending, Host};
 use xtask::setup::Need;
 
@@ -64,6 +66,27 @@ fn x3_a_bios_boot_reads_each_file_once() {
     assert!(reads < files / (63 << 10) + 60, "{reads} reads");
 }
 
+/// Some BIOSes write geometry where a volume has its parameter block, and some tell no drive's number. Nothing lies there, so that a
+/// test can put both there: code that forgets the number, and bytes that are no code.
+#[test]
+fn x3_a_bios_may_write_where_a_volume_has_its_parameters() {
+    let guest = Guest::new(Boot::Bios, JOB);
+    let folder = tempfile::tempdir().unwrap();
+    let (kernel, ramdisk) = (tree().kernel(), guest.ramdisk.as_deref());
+    let files =
+        xtask::commands::run::stage_files(tree(), &kernel, ramdisk, Boot::Bios, folder.path());
+    let Ok(Files::Bios { image }) = files else { panic!("an image") };
+    let mut disk = std::fs::read(&image).unwrap();
+    assert_eq!(disk[..3], [0xeb, 88, 0x90], "jmp short over it; nop");
+    assert_eq!(disk[3..90], [0; 87]);
+    disk[3..90].fill(0xff);
+    // jmp short to 86: xor dx, dx; the sector goes on at 90.
+    disk[1] = 84;
+    disk[86..90].copy_from_slice(&[0x31, 0xd2, 0x66, 0x90]);
+    std::fs::write(&image, &disk).unwrap();
+    measured(&Guest { boot_from: Some(Files::Bios { image }), ..guest }.run(), 1.0);
+}
+
 /// A stick's BIOS reads slowly, and a network boot too: whoever adds to the kernel is to notice what it takes.
 #[test]
 fn x3_the_kernel_takes_no_more_than_its_bound() {
@@ -81,7 +104,10 @@ fn x3_uefi() {
 fn x3_uefi_with_a_screen() {
     let ran = Guest { screen: true, ..Guest::new(Boot::Uefi, JOB) }.run();
     measured(&ran, 64.0);
-    assert!(ran.report.machine().unwrap().screen.is_some());
+    let machine = ran.report.machine().unwrap();
+    assert!(machine.screen.is_some());
+    // The MTRRs have all of it, and there is but one domain.
+    assert_eq!((machine.memory_uncached_bytes, machine.memory_domains), (0, None));
 }
 
 /// The image as it is, on a USB stick.
@@ -158,6 +184,24 @@ fn without_icount_the_clock_is_the_hosts_and_the_apic_an_x2apic() {
     assert!(ran.errors().is_empty(), "the APIC's self-test");
 }
 
+/// The flag of the DMAR table by which firmware whose SMIs cannot deal with x2APIC mode asks for the other; and a table without it.
+#[test]
+fn i7_x2apic_mode_stays_off_where_the_machines_firmware_asks_for_that() {
+    for (flags, mode) in [(0b11, ApicMode::XApic), (0b01, ApicMode::X2Apic)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("DMAR");
+        std::fs::write(&file, [38, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        let extra = ["-acpitable".to_string(), format!("sig=DMAR,data={}", file.display())];
+        let guest =
+            Guest { icount: Icount::Off, extra: extra.to_vec(), ..Guest::new(Boot::Direct, JOB) };
+        let ran = Guest { cpus: Cpus::Many(2), ..guest }.run();
+        ran.ends_with(0);
+        let machine = ran.report.machine().unwrap();
+        assert_eq!((machine.apic.mode, machine.processors.len()), (mode, 2));
+        assert!(ran.errors().is_empty(), "the APIC's self-test, and the other processor");
+    }
+}
+
 #[test]
 fn an_xapic_works_as_well() {
     let ran = Guest::new(Boot::Direct, JOB).run();
@@ -175,7 +219,40 @@ fn an_old_processor_without_giant_pages_and_without_xsave_is_enough() {
 
 #[test]
 fn memory_above_four_gib_does_no_harm() {
-    measured(&Guest { memory: 5120, ..Guest::new(Boot::Direct, JOB) }.run(), 1.0);
+    let ran = Guest { memory: 5120, ..Guest::new(Boot::Direct, JOB) }.run();
+    measured(&ran, 1.0);
+    let machine = ran.report.machine().unwrap();
+    assert_eq!(machine.memory_uncached_bytes, 0);
+    assert!(machine.memory_bytes > 5000 << 20, "{}", machine.memory_bytes);
+}
+
+/// Two domains of 128 MiB, of which the upper one is the boot processor's or not: bytes of it that were written.
+fn written_above(boot_node: u32, folder: &Path) -> u64 {
+    let file = |node: u32| folder.join(format!("node{node}"));
+    let mut extra = Vec::new();
+    for node in 0..2 {
+        let path = file(node).display().to_string();
+        extra.push("-object".to_string());
+        extra.push(format!("memory-backend-file,id=m{node},size=128M,share=on,mem-path={path}"));
+        let cpu = (node + boot_node) % 2;
+        extra.push("-numa".to_string());
+        extra.push(format!("node,nodeid={node},memdev=m{node},cpus={cpu}"));
+    }
+    let ran = Guest { extra, cpus: Cpus::Many(2), ..Guest::new(Boot::Direct, JOB) }.run();
+    ran.ends_with(0);
+    assert_eq!(ran.medians(), [("imul", 1.0), ("sse", 1.0)]);
+    let domains = ran.report.machine().unwrap().memory_domains;
+    assert_eq!(domains, Some(MemoryDomains { count: 2, used: boot_node }));
+    // Pages that nobody touched are holes of the file.
+    std::fs::metadata(file(1)).unwrap().blocks() * 512
+}
+
+#[test]
+fn memory_near_to_the_boot_processor_is_used_first() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [far, near] = [0, 1].map(|node| written_above(node, folders[node as usize].path()));
+    println!("{far} and {near} bytes of the upper domain are used");
+    assert!(2 * far < near, "{far}, {near}");
 }
 
 #[test]

@@ -193,6 +193,8 @@ mod tests {
             processors: vec![],
             kinds: vec![],
             memory_bytes: 0,
+            memory_uncached_bytes: 0,
+            memory_domains: None,
             serial: vec![],
             screen: None,
         }

@@ -7,17 +7,21 @@
 #[cfg(target_os = "none")]
 mod access;
 mod bytes;
+pub mod domains;
 pub mod facts;
 #[cfg(target_os = "none")]
 mod platform;
 #[cfg(target_os = "none")]
 mod power_off;
 pub mod processors;
+pub mod remapping;
+pub mod reset;
 pub mod serial;
+pub mod sleep;
 pub mod sleep_type;
 pub mod smi;
 
 #[cfg(target_os = "none")]
-pub use platform::Platform;
+pub use platform::{Platform, near};
 #[cfg(target_os = "none")]
 pub use power_off::Error as PowerOffError;

@@ -1,8 +1,11 @@
 //! What the firmware needs of the tables.
 
 use super::access::Access;
+use super::domains::Near;
 use super::power_off;
 use super::processors::{self, Listed};
+use super::remapping;
+use super::reset::Reset;
 use super::serial;
 use crate::memory::layout;
 use crate::time::PmTimer;
@@ -22,14 +25,16 @@ pub struct Platform {
     rsdp: Option<u64>,
     /// The power management timer.
     pub pm_timer: Option<PmTimer>,
-    /// I/O port and value that reset the machine.
-    pub reset: Option<(u16, u8)>,
+    /// The register that resets the machine.
+    pub reset: Option<Reset>,
     /// The processors that the MADT lists, in its order; empty without one.
     pub processors: Vec<Listed>,
     /// The console's serial port.
     pub console: Option<Place>,
     /// The debuggers' serial ports.
     pub debug: Vec<Place>,
+    /// Whether the machine's firmware asks that x2APIC mode stays off.
+    pub opts_out_of_x2apic: bool,
 }
 
 impl Platform {
@@ -47,14 +52,15 @@ impl Platform {
         };
         let madt = tables.find_table::<Madt>();
         let listed = madt.map_or(Vec::new(), |madt| listed(madt.get()));
-        let nothing = Self { processors: listed, ..nothing }.with_serial(&tables);
+        let nothing = Self { processors: listed, ..nothing }.with_bytes(&tables);
         let Some(fadt) = tables.find_table::<Fadt>() else {
             return nothing;
         };
-        Self { pm_timer: pm_timer(&fadt), reset: reset(&fadt), ..nothing }
+        Self { pm_timer: pm_timer(&fadt), ..nothing }
     }
 
-    fn with_serial(mut self, tables: &AcpiTables<Access>) -> Self {
+    /// Adds what is read from the tables' bytes.
+    fn with_bytes(mut self, tables: &AcpiTables<Access>) -> Self {
         for (address, header) in tables.table_headers() {
             let length = header.length as usize;
             let at = (layout::PHYSICAL as usize + address) as *const u8;
@@ -63,6 +69,8 @@ impl Platform {
             match header.signature {
                 Signature::SPCR => self.console = serial::console(bytes()),
                 Signature::DBG2 => self.debug = serial::debug(bytes()),
+                Signature::FADT => self.reset = Reset::read(bytes()),
+                Signature::DMAR => self.opts_out_of_x2apic = remapping::opts_out_of_x2apic(bytes()),
                 _ => {}
             }
         }
@@ -105,6 +113,13 @@ impl Platform {
         found
     }
 
+    /// Whether the local APICs are to stay in xAPIC mode if they are in it: the machine's firmware asks for it, and that mode reaches
+    /// all that are listed.
+    #[must_use]
+    pub fn keeps_xapic(&self) -> bool {
+        self.opts_out_of_x2apic && self.processors.iter().all(|one| one.apic_id < 0xff)
+    }
+
     /// Switches the machine off. Returns only if that fails.
     ///
     /// # Errors
@@ -117,6 +132,21 @@ impl Platform {
         // SAFETY: passed on.
         unsafe { power_off::power_off(rsdp) }
     }
+}
+
+/// What memory is near to the processor with that APIC id, by the tables that start at `rsdp`. Takes no memory.
+///
+/// # Safety
+/// As for [`Platform::read`].
+#[must_use]
+pub unsafe fn near(rsdp: u64, apic_id: u32) -> Option<Near> {
+    // SAFETY: passed on.
+    let tables = unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }.ok()?;
+    let mut headers = tables.table_headers();
+    let (address, header) = headers.find(|(_, header)| header.signature == Signature::SRAT)?;
+    let at = (layout::PHYSICAL as usize + address) as *const u8;
+    // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
+    Near::read(unsafe { core::slice::from_raw_parts(at, header.length as usize) }, apic_id)
 }
 
 fn listed(madt: Pin<&Madt>) -> Vec<Listed> {
@@ -143,13 +173,4 @@ fn pm_timer(fadt: &Fadt) -> Option<PmTimer> {
     }
     let flags = fadt.flags;
     Some(PmTimer { port: u16::try_from(block.address).ok()?, wide: flags.pm_timer_is_32_bit() })
-}
-
-fn reset(fadt: &Fadt) -> Option<(u16, u8)> {
-    let flags = fadt.flags;
-    let register = fadt.reset_register().ok()?;
-    if !flags.supports_system_reset_via_fadt() || register.address_space != AddressSpace::SystemIo {
-        return None;
-    }
-    Some((u16::try_from(register.address).ok()?, fadt.reset_value))
 }

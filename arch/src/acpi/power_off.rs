@@ -5,6 +5,7 @@
 //! it the time that a BIOS takes to load it, and the package is a constant on practically every machine.
 
 use super::access::Access;
+use super::sleep::{Ports, Registers};
 use super::sleep_type;
 use acpi::AcpiTables;
 use acpi::address::{AddressSpace, GenericAddress};
@@ -35,10 +36,6 @@ pub enum Error {
     NoEffect,
 }
 
-/// SLP_EN and the position of SLP_TYP in PM1_CNT.
-const SLEEP_ENABLE: u16 = 1 << 13;
-const SLEEP_TYPE_SHIFT: u32 = 10;
-
 /// # Safety
 /// As for [`super::Platform::power_off`].
 pub unsafe fn power_off(rsdp: u64) -> Result<(), Error> {
@@ -51,14 +48,16 @@ pub unsafe fn power_off(rsdp: u64) -> Result<(), Error> {
     let dsdt = fadt.dsdt_address().map_err(broken)? as u64;
     // SAFETY: the FADT says that the DSDT lies there.
     let types = sleep_type::find(unsafe { code(dsdt) }).ok_or(Error::NoSleepType)?;
-    // SAFETY: the ports are the FADT's; the machine goes off, which is what the caller asked for.
-    unsafe {
-        write(port_a, types[0]);
-        if let Some(port) = port_b {
-            write(port, types[1]);
-        }
-    }
-    crate::power::delay();
+    let status = |block: Option<GenericAddress>| block.and_then(|block| port(block).ok());
+    let registers = Registers {
+        control: [Some((port_a, types[0])), port_b.map(|port| (port, types[1]))],
+        status: [
+            status(fadt.pm1a_event_block().ok()),
+            status(fadt.pm1b_event_block().ok().flatten()),
+        ],
+        acpi_mode: acpi_mode(fadt.smi_cmd_port, fadt.acpi_enable),
+    };
+    registers.sleep(&mut Machine);
     Err(Error::NoEffect)
 }
 
@@ -81,14 +80,32 @@ unsafe fn code(table: u64) -> &'static [u8] {
     }
 }
 
-/// # Safety
-/// `port` must be a PM1 control register.
-unsafe fn write(port: u16, sleep_type: u8) {
-    const SLEEP_TYPE_MASK: u16 = 7 << SLEEP_TYPE_SHIFT;
-    let mut port = Port::<u16>::new(port);
-    // SAFETY: passed on.
-    unsafe {
-        let kept = port.read() & !SLEEP_TYPE_MASK & !SLEEP_ENABLE;
-        port.write(kept | u16::from(sleep_type & 7) << SLEEP_TYPE_SHIFT | SLEEP_ENABLE);
+/// Port and command that switch to ACPI mode; zeros: it is always on.
+fn acpi_mode(port: u32, command: u8) -> Option<(u16, u8)> {
+    let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
+    (command != 0).then_some((port, command))
+}
+
+/// The ports of this machine.
+struct Machine;
+
+impl Ports for Machine {
+    fn read(&mut self, port: u16) -> u16 {
+        // SAFETY: the ports are the FADT's; the machine goes off, which is what the caller of `power_off` asked for.
+        unsafe { Port::new(port).read() }
+    }
+
+    fn write(&mut self, port: u16, value: u16) {
+        // SAFETY: as above.
+        unsafe { Port::new(port).write(value) }
+    }
+
+    fn command(&mut self, port: u16, value: u8) {
+        // SAFETY: as above.
+        unsafe { Port::new(port).write(value) }
+    }
+
+    fn pause(&mut self) {
+        crate::power::delay();
     }
 }

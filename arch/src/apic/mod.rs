@@ -46,7 +46,7 @@ pub struct Apic {
 }
 
 impl Apic {
-    /// Enables the local APIC, masks everything that it and the two 8259 could send, and proves with a
+    /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that it and the two 8259 could send, and proves with a
     /// self-sent interrupt that delivery works.
     ///
     /// # Errors
@@ -54,17 +54,16 @@ impl Apic {
     ///
     /// # Safety
     /// Ring 0, interrupt table loaded, physical memory mapped, interrupts off.
-    pub unsafe fn enable() -> Result<Self, ApicError> {
+    pub unsafe fn enable(keeps_xapic: bool) -> Result<Self, ApicError> {
         let leaf = native().cpuid1(1);
         if leaf.edx & 1 << 9 == 0 {
             return Err(ApicError::Absent);
         }
         mask_8259();
-        let x2apic = leaf.ecx & 1 << 21 != 0;
-        // SAFETY: the processor has the register. A firmware that already chose x2APIC is not sent back:
-        // that would need a way through the disabled state.
+        // SAFETY: the processor has the register.
         let registers = unsafe {
             let base = msr::read(msr::IA32_APIC_BASE);
+            let x2apic = leaf.ecx & 1 << 21 != 0 && takes_x2apic(base, keeps_xapic);
             msr::write(msr::IA32_APIC_BASE, base | APIC_ENABLE);
             if x2apic {
                 msr::write(msr::IA32_APIC_BASE, base | APIC_ENABLE | X2APIC_ENABLE);
@@ -133,6 +132,12 @@ impl Apic {
     }
 }
 
+/// Whether x2APIC mode is chosen where there is one. A firmware that already chose it is not sent back: that would need a way through
+/// the disabled state.
+fn takes_x2apic(base: u64, keeps_xapic: bool) -> bool {
+    base & X2APIC_ENABLE != 0 || !keeps_xapic
+}
+
 /// The registers in the mode that [`Apic::enable`] chose; `None` before.
 fn registers() -> Option<registers::Registers> {
     let mode = match MODE.load(Ordering::Relaxed) {
@@ -142,6 +147,12 @@ fn registers() -> Option<registers::Registers> {
     };
     // SAFETY: the mode is the one that `Apic::enable` set.
     Some(unsafe { registers::Registers::new(mode, msr::read(msr::IA32_APIC_BASE)) })
+}
+
+/// The mode in use; `None` before [`Apic::enable`].
+#[must_use]
+pub fn mode() -> Option<Mode> {
+    registers().map(|registers| registers.mode())
 }
 
 /// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.

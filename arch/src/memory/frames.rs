@@ -30,20 +30,25 @@ const MAX_REGIONS: usize = 64;
 /// Below this lies what BIOS and application processors need.
 const LOWEST: u64 = 0x10_0000;
 
-/// The free frames.
+/// Most ranges that are preferred.
+const MAX_NEAR: usize = 16;
+const NONE: Region = Region { start: 0, end: 0 };
+
+/// The free frames. Each region is near or far as a whole: those that are near are given out first.
 #[derive(Clone, Debug)]
 pub struct Frames {
     regions: [Region; MAX_REGIONS],
     count: usize,
     total: u64,
+    near: [Region; MAX_NEAR],
 }
 
 impl Frames {
     /// Takes the usable regions of a memory map: what lies below 1 MiB and incomplete frames at the edges
     /// are left out.
     pub fn new(usable: impl Iterator<Item = Region>) -> Self {
-        let none = Region { start: 0, end: 0 };
-        let mut frames = Self { regions: [none; MAX_REGIONS], count: 0, total: 0 };
+        let mut frames =
+            Self { regions: [NONE; MAX_REGIONS], count: 0, total: 0, near: [NONE; MAX_NEAR] };
         for region in usable {
             let start = region.start.max(LOWEST).next_multiple_of(Size4KiB::SIZE);
             let end = region.end & !(Size4KiB::SIZE - 1);
@@ -55,13 +60,63 @@ impl Frames {
         frames
     }
 
+    /// Keeps those pieces of each free region that `pieces` gives on, and no others, as if there never were more. Returns how many bytes
+    /// are gone.
+    pub fn keep(&mut self, pieces: impl Fn(Region, &mut dyn FnMut(Region))) -> u64 {
+        let mut gone = 0;
+        for region in self.take() {
+            gone += region.end - region.start;
+            pieces(region, &mut |piece| {
+                let start = piece.start.next_multiple_of(Size4KiB::SIZE);
+                let end = piece.end & !(Size4KiB::SIZE - 1);
+                if start < end {
+                    gone -= end - start;
+                    self.add(Region { start, end });
+                }
+            });
+        }
+        self.total -= gone;
+        gone
+    }
+
+    /// All regions, which are in the list no more.
+    fn take(&mut self) -> impl Iterator<Item = Region> + use<> {
+        let count = core::mem::take(&mut self.count);
+        core::mem::replace(&mut self.regions, [NONE; MAX_REGIONS]).into_iter().take(count)
+    }
+
+    /// From now on memory in these ranges is given out before other memory; more than [`MAX_NEAR`] are not looked at.
+    pub fn prefer(&mut self, near: &[Region]) {
+        self.near = [NONE; MAX_NEAR];
+        for range in self.take() {
+            self.free(range);
+        }
+        for (place, range) in self.near.iter_mut().zip(near) {
+            *place = *range;
+        }
+        for range in self.take() {
+            let mut start = range.start;
+            while start < range.end {
+                let edges = self.near.iter().flat_map(|near| [near.start, near.end]);
+                let end = edges.filter(|&edge| start < edge).fold(range.end, u64::min);
+                self.add(Region { start, end });
+                start = end;
+            }
+        }
+    }
+
+    fn is_near(&self, at: u64) -> bool {
+        self.near.iter().any(|near| (near.start..near.end).contains(&at))
+    }
+
     /// Takes memory back that was given out. A list that is full loses its smallest range.
     pub fn free(&mut self, region: Region) {
         let mut free = region;
         let mut index = 0;
         while index < self.count {
             let other = self.regions[index];
-            if other.end == free.start || other.start == free.end {
+            let touches = other.end == free.start || other.start == free.end;
+            if touches && self.is_near(other.start) == self.is_near(free.start) {
                 free = Region { start: free.start.min(other.start), end: free.end.max(other.end) };
                 self.count -= 1;
                 self.regions[index] = self.regions[self.count];
@@ -94,8 +149,10 @@ impl Frames {
         let mut pieces = Vec::new();
         let mut left = bytes;
         while left > 0 {
-            let largest = self.regions[..self.count].iter().map(|region| in_pages(region, page));
-            let take = largest.max().unwrap_or(0).min(left);
+            let free = self.regions[..self.count].iter();
+            let sizes = free.map(|region| (in_pages(region, page), self.is_near(region.start)));
+            let best = sizes.max_by_key(|&(bytes, near)| (near && bytes > 0, bytes));
+            let take = best.map_or(0, |(bytes, _)| bytes).min(left);
             let got = if take == 0 { None } else { self.allocate(take, page).ok() };
             let Some(start) = got.map(PhysAddr::as_u64) else {
                 pieces.into_iter().for_each(|piece| self.free(piece));
@@ -146,9 +203,17 @@ impl Frames {
         };
         let found = (0..self.count)
             .filter_map(|index| Some((index, place(&self.regions[index])?)))
-            .max_by_key(|&(_, start)| start);
+            .max_by_key(|&(_, start)| (self.is_near(start), start));
         let Some((index, start)) = found else {
-            return Err(OutOfMemory { bytes, largest: self.largest_bytes() });
+            if self.near == [NONE; MAX_NEAR] {
+                return Err(OutOfMemory { bytes, largest: self.largest_bytes() });
+            }
+            // What is near and what is far may have room together.
+            let near = self.near;
+            self.prefer(&[]);
+            let place = self.allocate(bytes, align);
+            self.prefer(&near);
+            return place;
         };
         let behind = Region { start: start + bytes, end: self.regions[index].end };
         self.regions[index].end = start;
@@ -175,7 +240,10 @@ fn in_pages(region: &Region, page: u64) -> u64 {
 unsafe impl FrameAllocator<Size4KiB> for Frames {
     fn allocate_frame(&mut self) -> Option<PhysFrame> {
         let free = |region: &&mut Region| region.start < region.end;
-        let region = self.regions[..self.count].iter_mut().filter(free).min_by_key(|r| r.start)?;
+        let near = self.near;
+        let is_far = |at: u64| !near.iter().any(|near| (near.start..near.end).contains(&at));
+        let regions = self.regions[..self.count].iter_mut().filter(free);
+        let region = regions.min_by_key(|region| (is_far(region.start), region.start))?;
         let start = region.start;
         region.start += Size4KiB::SIZE;
         Some(PhysFrame::containing_address(PhysAddr::new(start)))
@@ -259,6 +327,63 @@ mod tests {
         assert_eq!(frames.free_in_pages(2 * MIB), 0);
         assert!(frames.allocate_in_pages(2 * MIB, 2 * MIB).is_err());
         assert_eq!(frames.allocate_in_pages(3 * MIB, 4096).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn memory_that_is_not_kept_never_was_there() {
+        let mut frames =
+            Frames::new([region(MIB, 9 * MIB), region(16 * MIB, 32 * MIB)].into_iter());
+        let gone = frames.keep(|whole, each| {
+            each(region(whole.start, whole.start + MIB));
+            each(region(whole.end - MIB - 1, whole.end - 1));
+        });
+        assert_eq!(gone, 20 * MIB + 8192);
+        let halves = [region(8 * MIB, 9 * MIB - 4096), region(31 * MIB, 32 * MIB - 4096)];
+        let wanted = [region(MIB, 2 * MIB), halves[0], region(16 * MIB, 17 * MIB), halves[1]];
+        assert_eq!(frames.regions(), wanted);
+        assert_eq!(frames.total_bytes(), 4 * MIB - 8192);
+    }
+
+    #[test]
+    fn a_map_with_too_many_regions_is_not_taken_for_memory_that_is_gone() {
+        let mut frames =
+            Frames::new((1..=100).map(|at| region(at * 16 * MIB, at * 16 * MIB + 4096)));
+        assert_eq!(frames.keep(|whole, each| each(whole)), 0);
+        assert_eq!(frames.total_bytes(), 100 * 4096);
+    }
+
+    #[test]
+    fn memory_that_is_near_is_given_out_first() {
+        let map = [region(MIB, 9 * MIB), region(16 * MIB, 32 * MIB)];
+        let mut frames = Frames::new(map.into_iter());
+        // Within a range, over an edge, and where no memory is.
+        let near = [region(2 * MIB, 4 * MIB), region(0, MIB), region(12 * MIB, 20 * MIB)];
+        frames.prefer(&near);
+        let mut parts = frames.regions();
+        parts.sort_by_key(|region| region.start);
+        let edges = [1, 2, 4, 9];
+        let low = edges.windows(2).map(|edge| region(edge[0] * MIB, edge[1] * MIB));
+        let high = [region(16 * MIB, 20 * MIB), region(20 * MIB, 32 * MIB)];
+        assert_eq!(parts, low.chain(high).collect::<Vec<_>>());
+        assert_eq!(frames.total_bytes(), 24 * MIB);
+        // The highest that is near, then the lowest frame that is.
+        assert_eq!(frames.allocate(MIB, MIB).unwrap().as_u64(), 19 * MIB);
+        assert_eq!(frames.allocate_frame().unwrap().start_address().as_u64(), 2 * MIB);
+        // Near ones of 3 and 1 MiB, then the largest of the others.
+        let pieces = frames.allocate_in_pages(7 * MIB, MIB).unwrap();
+        let starts: Vec<u64> = pieces.iter().map(|piece| piece.start / MIB).collect();
+        assert_eq!(starts, [16, 3, 29]);
+        pieces.into_iter().for_each(|piece| frames.free(piece));
+        // Nothing that is near has so much: far memory, and then more than any one has, over an edge.
+        assert_eq!(frames.allocate(8 * MIB, MIB).unwrap().as_u64(), 24 * MIB);
+        frames.free(region(19 * MIB, 20 * MIB));
+        assert_eq!(frames.allocate(7 * MIB, MIB).unwrap().as_u64(), 17 * MIB);
+        frames.prefer(&[]);
+        frames.free(region(17 * MIB, 32 * MIB));
+        frames.free(region(2 * MIB, 2 * MIB + 4096));
+        let mut whole = frames.regions();
+        whole.sort_by_key(|region| region.start);
+        assert_eq!(whole, map);
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub mod frames;
 pub mod handover;
 pub mod image;
 pub mod layout;
+pub mod mapped;
+pub mod mtrr;
 pub mod program;
 pub mod requested;
 pub mod space;
@@ -16,6 +18,7 @@ pub mod user;
 
 pub use frames::{Frames, OutOfMemory, Region};
 pub use handover::Handover;
+pub use mapped::Mapped;
 pub use space::Space;
 
 use space::Window;

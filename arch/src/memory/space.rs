@@ -7,7 +7,7 @@
 
 mod remove;
 
-use super::{Frames, OutOfMemory, layout};
+use super::{Frames, Mapped, OutOfMemory, layout};
 use crate::memory::image;
 use crate::state::{differs, note_page_table};
 use alloc::vec::Vec;
@@ -87,7 +87,7 @@ impl Space {
         Self { mapper, root, window, giant_pages, changes: 0 }
     }
 
-    /// Makes an address space with the image and the first `physical_bytes` of physical memory. With
+    /// Makes an address space with the image and the physical memory that `mapped` has. With
     /// `giant_pages` that map uses 1 GiB pages. The tables come out of `pool`, which is mapped after
     /// `window`; `physical` tells where the boot loader put a page of the image.
     ///
@@ -99,7 +99,7 @@ impl Space {
     pub unsafe fn build(
         pool: &mut Frames,
         window: Window,
-        physical_bytes: u64,
+        mapped: &Mapped,
         giant_pages: bool,
         physical: impl Fn(VirtAddr) -> Option<PhysAddr>,
     ) -> Result<Self, MapError> {
@@ -109,7 +109,7 @@ impl Space {
             window.frame_to_pointer(root).write(PageTable::new());
             Self::open(root, window, giant_pages)
         };
-        space.map_physical(pool, physical_bytes)?;
+        space.map_physical(pool, mapped)?;
         // SAFETY: the boot loader loaded the image, its ELF header included.
         for segment in unsafe { image::segments() } {
             space.map_image(pool, &physical, &segment)?;
@@ -159,19 +159,17 @@ impl Space {
         Ok(())
     }
 
-    fn map_physical(&mut self, frames: &mut Frames, bytes: u64) -> Result<(), MapError> {
+    fn map_physical(&mut self, frames: &mut Frames, mapped: &Mapped) -> Result<(), MapError> {
         let flags = DATA | PageTableFlags::GLOBAL;
-        let (mut at, step) = (0, if self.giant_pages { Size1GiB::SIZE } else { Size2MiB::SIZE });
-        while at < bytes {
+        let step = if self.giant_pages { Size1GiB::SIZE } else { Size2MiB::SIZE };
+        mapped.each_page(step, |at| {
             let (from, to) = (VirtAddr::new(layout::PHYSICAL + at), PhysAddr::new(at));
             if self.giant_pages {
-                self.map_page::<Size1GiB>(frames, from, to, flags)?;
+                self.map_page::<Size1GiB>(frames, from, to, flags)
             } else {
-                self.map_page::<Size2MiB>(frames, from, to, flags)?;
+                self.map_page::<Size2MiB>(frames, from, to, flags)
             }
-            at += step;
-        }
-        Ok(())
+        })
     }
 
     fn map_image(

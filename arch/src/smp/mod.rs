@@ -31,7 +31,7 @@ mod sync;
 mod trampoline;
 mod work;
 
-pub use bring_up::{Signals, Silent, bring_up};
+pub use bring_up::{Signals, Silent, bring_up, init_us};
 pub use handover::Handover;
 pub use instant::{Instant, at_instant, skew};
 pub use offsets::{Offset, Round, best, offsets};

@@ -1,7 +1,7 @@
 //! From the MADT's list to processors that wait for work.
 
 use super::arrival::{Arrival, Arrived};
-use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up};
+use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up, init_us};
 use super::processor::{add, note};
 use super::{MAX_PROCESSORS, Processor, boot, trampoline, work};
 use crate::apic::{self, Apic};
@@ -107,7 +107,9 @@ pub unsafe fn start(
     // SAFETY: the caller's promise.
     unsafe { trampoline::place(low, Vec::leak(ends)) };
     let mut wire = Wire { plan, clock, vector: (low >> 12) as u8 };
-    let mut answers = bring_up(&mut wire, &ids, init_us()).into_iter().zip(&plan.called);
+    let identity = Identity::read(&native());
+    let init_us = init_us(&identity.vendor_text, identity.family);
+    let mut answers = bring_up(&mut wire, &ids, init_us).into_iter().zip(&plan.called);
     refused
         .into_iter()
         .map(|refusal| match refusal {
@@ -132,13 +134,6 @@ fn admit(answer: Result<(), Silent>, called: &'static Called) -> Outcome {
         Arrived::Broken => Err(Silent::Apic),
         Arrived::Late | Arrived::Absent => Err(Silent::NoAnswer(PATIENCE_MS)),
     }
-}
-
-/// From INIT to the startup interrupt: 10 ms in the manuals, which only processors before the first 64-bit ones needed,
-/// and perhaps the Pentium 4 (family 15 of Intel); Linux waits for those alone (arch/x86/kernel/smpboot.c).
-fn init_us() -> u64 {
-    let identity = Identity::read(&native());
-    if identity.vendor == crate::cpu::Vendor::Intel && identity.family == 15 { 10_000 } else { 10 }
 }
 
 impl Plan {
@@ -209,7 +204,7 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
         Cr4::write_raw(plan.cr4);
         Efer::write_raw(plan.efer);
         msr::write(msr::IA32_PAT, plan.pat);
-        Apic::enable()
+        Apic::enable(apic::mode() == Some(apic::Mode::XApic))
     };
     if apic.is_err() {
         called.arrival.settle(false);

@@ -33,6 +33,17 @@ global_asm!(
     "cld",
     "mov ax, cs",
     "mov ds, ax",
+    // No no-execute pages, which the boot processor has: an Intel processor whose set-up has switched them off, each its own
+    // (IA32_MISC_ENABLE bit 34).
+    "mov eax, 0x80000001",
+    "cpuid",
+    "bt edx, 20",
+    "jc 8f",
+    "mov ecx, 0x1a0",
+    "rdmsr",
+    "btr edx, 2",
+    "wrmsr",
+    "8:",
     "mov eax, {cr4}",
     "mov cr4, eax",
     // The next, and two below, by their bytes, because LLVM takes no difference of labels as an address.

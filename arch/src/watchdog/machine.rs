@@ -77,7 +77,8 @@ impl Watchdog<Hardware> {
     #[must_use]
     pub unsafe fn find(table: Option<&[u8]>) -> Option<Self> {
         let mut access = Hardware { _private: () };
-        let described = table.and_then(wdat::Wdat::read).map(Kind::Wdat);
+        let described = table.and_then(wdat::Wdat::read).filter(|wdat| wdat.works(&mut access));
+        let described = described.map(Kind::Wdat);
         let kind = described.or_else(|| tco::Tco::find(&mut access).map(Kind::Tco))?;
         Some(Self { kind, access })
     }

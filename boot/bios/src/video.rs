@@ -55,7 +55,9 @@ impl Mode {
             && mode.address != 0
             && mode.width > 0
             && mode.height > 0
-            && mode.pitch >= mode.width * bytes_per_pixel;
+            && mode.pitch >= mode.width * bytes_per_pixel
+            // Lines are drawn a whole number of pixels apart.
+            && mode.pitch.is_multiple_of(bytes_per_pixel);
         usable.then_some(mode)
     }
 
@@ -116,6 +118,12 @@ mod tests {
         let mut narrow = block(800, 600, 32);
         narrow[16..18].copy_from_slice(&3199u16.to_le_bytes());
         assert_eq!(Mode::read(1, 0x300, &narrow), None);
+        // Lines of 24 bits a pixel that begin at powers of two.
+        let mut skewed = block(800, 600, 24);
+        skewed[16..18].copy_from_slice(&4096u16.to_le_bytes());
+        assert_eq!(Mode::read(1, 0x200, &skewed), None);
+        skewed[16..18].copy_from_slice(&4098u16.to_le_bytes());
+        assert!(Mode::read(1, 0x200, &skewed).is_some());
     }
 
     #[test]

@@ -18,6 +18,10 @@ const CR0_BITS: u32 = 1 << 31 | 1 << 16;
 /// CPUID leaf 0x80000001 EDX: long mode, no-execute pages (SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.4.2).
 const LONG_MODE: u32 = 29;
 const NO_EXECUTE: u32 = 20;
+/// CPUID leaf 0 EBX of Intel's processors: "Genu". IA32_MISC_ENABLE and its bit that takes no-execute pages away.
+const INTEL: u32 = u32::from_le_bytes(*b"Genu");
+const MISC_ENABLE: u32 = 0x1a0;
+const NO_EXECUTE_OFF: u32 = 34;
 /// CPUID leaf 1 ECX: a hypervisor. There, port 0xf4 is the exit device that the host tool attaches, or nobody's, and
 /// 0x13 is its code for a crash.
 const HYPERVISOR: u32 = 31;
@@ -72,9 +76,24 @@ global_asm!(
     "cpuid",
     "bt edx, {long_mode}",
     "jnc refuse",
+    "bt edx, {no_execute}",
+    "jc 9f",
+    // On Intel's processors the set-up may have switched them off, which can be undone (SDM vol. 4, IA32_MISC_ENABLE).
     "mov ebp, offset no_nx",
+    "xor eax, eax",
+    "cpuid",
+    "cmp ebx, {intel}",
+    "jne refuse",
+    "mov ecx, {misc_enable}",
+    "rdmsr",
+    "btr edx, {no_execute_off} - 32",
+    "jnc refuse",
+    "wrmsr",
+    "mov eax, 0x80000001",
+    "cpuid",
     "bt edx, {no_execute}",
     "jnc refuse",
+    "9:",
     // Fourth level -> third level -> four second levels of 512 pages of 2 MiB: 4 GiB.
     "mov eax, offset level_3",
     "or eax, {table}",
@@ -189,6 +208,9 @@ global_asm!(
     flags = const FLAGS,
     long_mode = const LONG_MODE,
     no_execute = const NO_EXECUTE,
+    intel = const INTEL,
+    misc_enable = const MISC_ENABLE,
+    no_execute_off = const NO_EXECUTE_OFF,
     hypervisor = const HYPERVISOR,
     exit_port = const EXIT_PORT,
     exit_crash = const EXIT_CRASH,

@@ -1,9 +1,11 @@
 //! The memory map and the page tables, as `bootloader-x86_64-common` wants them.
 
+use bios::map;
 use bootloader_api::info::MemoryRegionKind;
 use bootloader_x86_64_common::PageTables;
 use bootloader_x86_64_common::legacy_memory_region::{LegacyFrameAllocator, LegacyMemoryRegion};
 use core::iter::Copied;
+use core::ops::Range;
 use core::slice::Iter;
 use multiboot::information::{MemoryType, Multiboot};
 use spin::{Mutex, MutexGuard};
@@ -25,6 +27,10 @@ impl Region {
     /// Memory that the kernel must not touch.
     pub fn reserved(start: u64, length: u64) -> Self {
         Self { start, length, kind: MemoryRegionKind::UnknownBios(RESERVED) }
+    }
+
+    fn new(range: Range<u64>, kind: MemoryRegionKind) -> Self {
+        Self { start: range.start, length: range.end.saturating_sub(range.start), kind }
     }
 
     /// The byte after the last.
@@ -51,8 +57,8 @@ impl LegacyMemoryRegion for Region {
     }
 }
 
-/// Most entries that are taken; E820 maps have some ten to thirty.
-const MAX_REGIONS: usize = 128;
+/// Most entries that are taken; E820 maps have some ten to sixty.
+const MAX_REGIONS: usize = 256;
 /// E820's numbers: 1 is usable memory, everything else is not for us.
 const RESERVED: u32 = 2;
 
@@ -63,18 +69,33 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads the multiboot loader's map.
+    /// Reads the multiboot loader's map. Where entries overlap, those that are not usable count; they come first, so that there is
+    /// room for them.
     pub fn read(information: &Multiboot) -> Self {
         let mut memory = Self { regions: [Region::NONE; MAX_REGIONS], count: 0 };
-        let found = information.memory_regions().expect("the multiboot loader gives no memory map");
-        for region in found {
-            let kind = match region.memory_type() {
-                MemoryType::Available => MemoryRegionKind::Usable,
-                _ => MemoryRegionKind::UnknownBios(RESERVED),
-            };
-            memory.add(Region { start: region.base_address(), length: region.length(), kind });
+        let found = || {
+            let regions = information.memory_regions();
+            regions.expect("the multiboot loader gives no memory map").map(|region| {
+                let usable = matches!(region.memory_type(), MemoryType::Available);
+                (usable, region.base_address(), region.length())
+            })
+        };
+        for (_, start, bytes) in found().filter(|&(usable, _, bytes)| !usable && bytes > 0) {
+            let kind = MemoryRegionKind::UnknownBios(RESERVED);
+            memory.add(Region::new(map::touched_pages(start, bytes), kind));
+        }
+        for (_, start, bytes) in found().filter(|(usable, ..)| *usable) {
+            let mut rest = map::whole_pages(start, bytes);
+            while let Some(free) = map::first_uncovered(rest.clone(), memory.ranges()) {
+                rest.start = free.end;
+                memory.add(Region::new(free, MemoryRegionKind::Usable));
+            }
         }
         memory
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = Range<u64>> + Clone {
+        self.regions[..self.count].iter().map(|region| region.start..region.end())
     }
 
     fn add(&mut self, region: Region) {

@@ -17,7 +17,8 @@ pub fn find(information: &Multiboot) -> Option<RawFrameBufferInfo> {
         _ => return None,
     };
     let bytes_per_pixel = usize::from(table.bpp.div_ceil(8));
-    if bytes_per_pixel < 3 {
+    // Lines are drawn a whole number of pixels apart.
+    if bytes_per_pixel < 3 || !(table.pitch as usize).is_multiple_of(bytes_per_pixel) {
         return None;
     }
     let info = FrameBufferInfo {

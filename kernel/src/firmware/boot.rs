@@ -1,6 +1,8 @@
 //! What the boot loader handed over, in a form that outlives its page tables.
 
-use arch::memory::{Frames, Handover, Region, Space, layout, space};
+use arch::acpi::{self, domains::Near};
+use arch::cpu::{Topology, native};
+use arch::memory::{Frames, Handover, Mapped, Region, Space, layout, mtrr::Mtrrs, space};
 use arch::smp::LOW_BYTES;
 use arch::time::tsc;
 use bootloader_api::BootInfo;
@@ -17,8 +19,8 @@ pub struct Handed {
     pub frames: Frames,
     /// Free memory below 1 MiB, where other processors begin: [`LOW_BYTES`] of it.
     pub low: Option<u64>,
-    /// Physical addresses below this may be memory or devices.
-    pub physical_bytes: u64,
+    /// Physical addresses that may be memory or devices, and are mapped.
+    pub mapped: Mapped,
     /// The job.
     pub ramdisk: Option<&'static [u8]>,
     /// The boot's key, which the ramdisk does not hold any more.
@@ -31,6 +33,10 @@ pub struct Handed {
     pub may_be_kept: [Option<Region>; 8],
     /// Whether the screen is mapped at `layout::SCREEN`.
     pub screen_mapped: bool,
+    /// Bytes of usable memory that are left alone, because they would not be cached.
+    pub uncached_bytes: u64,
+    /// What memory is near to this processor, if the machine's tables say that.
+    pub near: Option<Near>,
 }
 
 /// The hand-over together with the new address space.
@@ -69,6 +75,25 @@ fn low(regions: &[MemoryRegion]) -> Option<u64> {
     last.max()
 }
 
+/// The memory that is cached, and how much is not. Where that leaves none, the MTRRs are not believed. What is taken before the
+/// machine's tables are read comes from below 4 GiB, which is near to the boot processor.
+fn frames(usable: impl Iterator<Item = Region>) -> (Frames, u64) {
+    let mut frames = Frames::new(usable);
+    let mut uncached = 0;
+    // SAFETY: ring 0.
+    if let Some(mtrrs) = unsafe { Mtrrs::read() } {
+        let mut cached = frames.clone();
+        uncached = cached.keep(|region, each| mtrrs.each_cached(region, each));
+        if cached.free_bytes() > 0 {
+            frames = cached;
+        } else {
+            uncached = 0;
+        }
+    }
+    frames.prefer(&[Region { start: 0, end: FOUR_GIB }]);
+    (frames, uncached)
+}
+
 impl Handed {
     /// Reads the boot information. Virtual addresses become ones in the new address space's map of physical
     /// memory.
@@ -77,8 +102,10 @@ impl Handed {
         let physical = |address: u64| old.physical(VirtAddr::new(address)).map(PhysAddr::as_u64);
         let regions = &info.memory_regions;
         let usable = regions.iter().filter(|r| r.kind == MemoryRegionKind::Usable);
-        let frames = Frames::new(usable.map(|r| Region { start: r.start, end: r.end }));
-        let highest = regions.iter().filter(|r| is_worth_mapping(r)).map(|r| r.end).max();
+        let (frames, uncached_bytes) =
+            frames(usable.map(|r| Region { start: r.start, end: r.end }));
+        let worth = regions.iter().filter(|region| is_worth_mapping(region));
+        let mapped = Mapped::new(worth.map(|r| Region { start: r.start, end: r.end }));
         let length = info.ramdisk_len as usize;
         let key = info.ramdisk_addr.into_option().and_then(|at| {
             // SAFETY: the boot loader mapped the ramdisk there, writable; nobody else refers to it yet.
@@ -103,7 +130,7 @@ impl Handed {
             entered,
             frames,
             low: low(regions),
-            physical_bytes: highest.unwrap_or(0).max(FOUR_GIB),
+            mapped,
             ramdisk,
             key,
             rsdp: info.rsdp_addr.into_option(),
@@ -112,7 +139,18 @@ impl Handed {
                 kept.next().map(|region| Region { start: region.start, end: region.end })
             }),
             screen_mapped: false,
+            uncached_bytes,
+            near: None,
         }
+    }
+
+    /// Gives out memory that is near to this processor before other memory, where the machine's tables tell of several domains.
+    pub fn find_near(&mut self) {
+        let id = Topology::read(&native()).apic_id;
+        // SAFETY: the boot loader found the root pointer; physical memory is mapped.
+        let near = self.rsdp.and_then(|rsdp| unsafe { acpi::near(rsdp, id) });
+        self.near = near.filter(|near| near.domains > 1);
+        self.frames.prefer(self.near.as_ref().map_or(&[], Near::ranges));
     }
 
     /// Maps the screen, write-combining. Without it the run goes on.

@@ -3,6 +3,8 @@
 use super::output::Line;
 use super::probe::Machine;
 use super::saved;
+use alloc::format;
+use alloc::string::ToString;
 use arch::power;
 use core::sync::atomic::{AtomicU32, Ordering};
 use kernel::report::Report;
@@ -42,6 +44,17 @@ pub fn exit_qemu(outcome: Outcome) {
     unsafe { power::debug_exit(port, EXIT_BASE + u32::from(outcome.exit_code())) };
 }
 
+/// The machine could not be switched off: the screen says so, and has the end that it has where a job does not want that.
+fn stays_on(error: &str, end: &End, report: &mut Report<Line>, machine: &Machine) {
+    if let Some(display) = &machine.display {
+        let mut display = display.lock();
+        let mut ways = report.sink_mut().ways();
+        ways.working.insert(0, format!("not switched off: {error}"));
+        display.finish(end, ways);
+        display.page_for_ever(machine.clock.hz);
+    }
+}
+
 /// Writes the end record and ends the run as the job wants it.
 pub fn finish(end: End, report: &mut Report<Line>, machine: &Machine) -> ! {
     let (outcome, on_end, platform) = (end.outcome, end.on_end, &machine.platform);
@@ -64,7 +77,9 @@ pub fn finish(end: End, report: &mut Report<Line>, machine: &Machine) -> ! {
             OnEnd::Halt => {}
             OnEnd::Reboot => power::reset(platform.reset),
             OnEnd::PowerOff => {
-                let _ = platform.power_off();
+                if let Err(error) = platform.power_off() {
+                    stays_on(&error.to_string(), &end, report, machine);
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::acpi::Platform;
+use arch::memory::Mapped;
 use arch::memory::image;
 use arch::time::tsc;
 use arch::uart;
@@ -41,9 +42,9 @@ impl Line {
     }
 
     /// Takes the ports into use that ACPI and PCI name. Returns what the job asked for and did not get, a sentence each.
-    pub fn widen(&mut self, platform: &Platform, mapped_bytes: u64) -> Vec<String> {
+    pub fn widen(&mut self, platform: &Platform, mapped: &Mapped) -> Vec<String> {
         let before = self.ports.count();
-        self.ports.widen(platform, mapped_bytes);
+        self.ports.widen(platform, mapped);
         let early = self.early.take().unwrap_or_default();
         self.ports.send_from(before, &early);
         core::mem::take(&mut self.ports.refused)

@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
+use arch::memory::Mapped;
 use arch::pci;
-use arch::uart::{COM, Place, Received, Uart, UartError};
+use arch::uart::{COM, Place, Rate, Received, Uart, UartError};
 use core::fmt;
 use protocol::serial::{SerialPort, SerialPorts};
 
@@ -38,7 +39,11 @@ struct Port {
 
 impl fmt::Display for Port {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} ({})", self.found, self.uart.place())
+        write!(f, "{} ({}", self.found, self.uart.place())?;
+        match self.uart.divisor() {
+            Some(divisor) => write!(f, ", rate of the machine's firmware, divisor {divisor})"),
+            None => f.write_str(")"),
+        }
     }
 }
 
@@ -77,7 +82,7 @@ impl Ports {
     /// Opens a port whose place is known; others come later.
     fn legacy(&mut self, port: SerialPort) -> Result<(), UartError> {
         match legacy(port) {
-            Some(place) => self.take(Found::Named(port), place, 0),
+            Some(place) => self.take(Found::Named(port), place, None),
             None => Ok(()),
         }
     }
@@ -102,29 +107,29 @@ impl Ports {
         self.open.iter_mut().flatten().for_each(|port| port.uart.drain());
     }
 
-    /// Opens the others, which ACPI and PCI name. Physical memory is mapped below `mapped_bytes`.
-    pub fn widen(&mut self, platform: &Platform, mapped_bytes: u64) {
+    /// Opens the others, which ACPI and PCI name. Physical memory is mapped as `mapped` says.
+    pub fn widen(&mut self, platform: &Platform, mapped: &Mapped) {
         match self.wanted.clone() {
             SerialPorts::Auto => {
-                self.take_all(SerialPort::Spcr, platform, mapped_bytes);
+                self.take_all(SerialPort::Spcr, platform, mapped);
                 let others = [SerialPort::Com(2), SerialPort::Com(3), SerialPort::Com(4)];
                 for port in others.into_iter().chain([SerialPort::Dbg2, SerialPort::Pci]) {
                     if self.count() == 0 {
-                        self.take_all(port, platform, mapped_bytes);
+                        self.take_all(port, platform, mapped);
                     }
                 }
             }
             SerialPorts::All => {
-                self.take_all(SerialPort::Spcr, platform, mapped_bytes);
+                self.take_all(SerialPort::Spcr, platform, mapped);
                 let others = [SerialPort::Com(2), SerialPort::Com(3), SerialPort::Com(4)];
                 for port in others.into_iter().chain([SerialPort::Dbg2, SerialPort::Pci]) {
-                    self.take_all(port, platform, mapped_bytes);
+                    self.take_all(port, platform, mapped);
                 }
             }
             SerialPorts::These(these) => {
                 for port in these {
                     if legacy(port).is_none()
-                        && let Some(error) = self.take_all(port, platform, mapped_bytes)
+                        && let Some(error) = self.take_all(port, platform, mapped)
                     {
                         self.refused.push(format!("serial port {port}: {error}"));
                     }
@@ -138,7 +143,7 @@ impl Ports {
         &mut self,
         port: SerialPort,
         platform: &Platform,
-        mapped_bytes: u64,
+        mapped: &Mapped,
     ) -> Option<String> {
         let named = |place: &Place| (Found::Named(port), *place);
         let places: Vec<(Found, Place)> = match port {
@@ -165,20 +170,32 @@ impl Ports {
         }
         let errors: Vec<String> = places
             .iter()
-            .filter_map(|(found, place)| self.take(*found, *place, mapped_bytes).err())
+            .filter_map(|(found, place)| self.take(*found, *place, Some(mapped)).err())
             .map(|error| error.to_string())
             .collect();
         (!errors.is_empty()).then(|| errors.join("; "))
     }
 
     /// Opens one, unless it is open already under another name.
-    fn take(&mut self, found: Found, place: Place, mapped_bytes: u64) -> Result<(), UartError> {
+    fn take(
+        &mut self,
+        found: Found,
+        place: Place,
+        mapped: Option<&Mapped>,
+    ) -> Result<(), UartError> {
         if self.opened().any(|port| port.uart.place() == place) {
             return Ok(());
         }
         let Some(free) = self.open.iter_mut().find(|port| port.is_none()) else { return Ok(()) };
+        // COM ports, and what the job names by its place, have the usual clock; of others the machine's firmware knows it.
+        let rate = match found {
+            Found::Named(SerialPort::Spcr | SerialPort::Dbg2) | Found::Device(_) => {
+                Rate::Found(self.baud)
+            }
+            Found::Named(_) => Rate::Baud(self.baud),
+        };
         // SAFETY: only the one report uses serial ports; in memory they are where ACPI, PCI or the job says that a UART is.
-        let uart = unsafe { Uart::open(place, self.baud, mapped_bytes) }?;
+        let uart = unsafe { Uart::open(place, rate, mapped) }?;
         *free = Some(Port { found, uart });
         Ok(())
     }

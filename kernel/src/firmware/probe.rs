@@ -23,7 +23,7 @@ use kernel::processors::kind;
 use kernel::report::Report;
 use kernel::screen::Ways;
 use protocol::core_kind::CoreKind;
-use protocol::record::{ErrorCode, ErrorRecord, Record};
+use protocol::record::{ErrorCode, ErrorRecord, MemoryDomains, Record};
 
 /// The machine, made ready.
 pub struct Machine {
@@ -111,7 +111,7 @@ pub fn machine(
     // SAFETY: the boot loader found the root pointer; physical memory is mapped.
     let platform = handed.rsdp.map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
     Display::step("opens serial lines");
-    for refused in report.sink_mut().widen(&platform, handed.physical_bytes) {
+    for refused in report.sink_mut().widen(&platform, &handed.mapped) {
         report.send(&device_error(&refused));
     }
     Display::step("measures the rate of the TSC");
@@ -120,7 +120,7 @@ pub fn machine(
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
     Display::step("enables the local APIC");
     // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
-    let apic = unsafe { Apic::enable() };
+    let apic = unsafe { Apic::enable(platform.keeps_xapic()) };
     let performance_lvt = apic.as_ref().ok().map(Apic::found_performance_lvt);
     let (apic_mode, apic_timer_hz) = match apic {
         Ok(mut apic) => (apic.mode(), apic::timer_hz(&mut apic, &clock)),
@@ -179,6 +179,10 @@ pub fn machine(
         processors,
         kinds: machine::kinds(&told),
         memory_bytes: handed.frames.total_bytes(),
+        memory_uncached_bytes: handed.uncached_bytes,
+        memory_domains: handed
+            .near
+            .map(|near| MemoryDomains { count: near.domains, used: near.domain }),
         serial: report.sink_mut().names(),
         screen: handed.screen.map(|(_, info)| [info.width as u32, info.height as u32]),
     };

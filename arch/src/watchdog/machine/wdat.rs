@@ -4,19 +4,28 @@
 use super::Access;
 use alloc::vec::Vec;
 
-/// Where the fields are: milliseconds of a count, most and least counts, number of entries, the entries.
+/// Where the fields are: PCI segment (two bytes), bus, device and function; milliseconds of a count, most and least counts; flags;
+/// number of entries, the entries.
+const PCI: usize = 40;
 const PERIOD: usize = 48;
 const MOST: usize = 52;
 const LEAST: usize = 56;
+const FLAGS: usize = 60;
 const COUNT: usize = 64;
 const ENTRIES: usize = 68;
 const ENTRY_BYTES: usize = 24;
 /// No table has as many entries.
 const MOST_ENTRIES: u32 = 64;
 
+/// Flag: the timer is on when the machine's firmware ends. Switched off in the set-up, it is there and may never expire.
+const ENABLED: u8 = 1;
+/// A timer that is no PCI device: all ones, of which the segment has 8 or 16 (Linux, drivers/acpi/acpi_watchdog.c).
+const NO_PCI: [[u8; 5]; 2] = [[0xff, 0, 0xff, 0xff, 0xff], [0xff; 5]];
+
 /// Actions.
 const RESET: u8 = 1;
 const SET_COUNTDOWN: u8 = 6;
+const QUERY_RUNNING: u8 = 8;
 const SET_RUNNING: u8 = 9;
 const SET_STOPPED: u8 = 11;
 const SET_REBOOT: u8 = 17;
@@ -56,13 +65,18 @@ fn word(table: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Wdat {
-    /// Reads a table from its header on. `None`: it is cut off, or says something that no watchdog could do.
+    /// Reads a table from its header on. `None`: it is cut off, or says something that no watchdog could do; its timer is switched
+    /// off, or a PCI device.
     #[must_use]
     pub fn read(table: &[u8]) -> Option<Self> {
         let (period_ms, most, least) =
             (word(table, PERIOD)?, word(table, MOST)?, word(table, LEAST)?);
         let count = word(table, COUNT)?;
         if period_ms == 0 || least > most || most == 0 || count > MOST_ENTRIES {
+            return None;
+        }
+        if table[FLAGS] & ENABLED == 0 || !NO_PCI.iter().any(|none| table[PCI..].starts_with(none))
+        {
             return None;
         }
         let bytes = table.get(ENTRIES..)?.get(..count as usize * ENTRY_BYTES)?;
@@ -86,7 +100,25 @@ impl Wdat {
         self.run(access, SET_COUNTDOWN, counts as u32);
         self.run(access, RESET, counts as u32);
         self.run(access, SET_RUNNING, 0);
-        true
+        self.runs(access)
+    }
+
+    /// Starts it for as long as it can count, asks it, and stops it: one that does not run is of no use.
+    pub fn works(&self, access: &mut impl Access) -> bool {
+        let runs = self.arm(access, u64::MAX);
+        self.stop(access);
+        runs
+    }
+
+    /// Whether it says that it runs. Without that action it is taken to.
+    fn runs(&self, access: &mut impl Access) -> bool {
+        let queries = |entry: &&Entry| {
+            entry.action == QUERY_RUNNING && entry.instruction & !PRESERVE == READ_VALUE
+        };
+        self.entries.iter().filter(queries).all(|entry| {
+            let read = access.read(entry.is_port, entry.address, entry.bytes);
+            read >> entry.shift & entry.mask == entry.value
+        })
     }
 
     /// See [`super::Watchdog::reload`].
@@ -179,6 +211,8 @@ pub(super) mod tests {
         {
             table[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
+        table[FLAGS] = ENABLED;
+        table[PCI..PCI + 5].copy_from_slice(&NO_PCI[0]);
         for &(action, instruction, shift, address, value, mask) in rows {
             table.extend_from_slice(&[action, instruction, 0, 0, PORT, 16, shift, 2]);
             table.extend_from_slice(&address.to_le_bytes());
@@ -241,6 +275,47 @@ pub(super) mod tests {
             let mut wrong = whole.clone();
             wrong[ENTRIES + at] = value;
             assert_eq!(Wdat::read(&wrong), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn x1_a_timer_that_is_switched_off_or_a_pci_device_is_none() {
+        let mut table = like_tco();
+        table[PCI..PCI + 5].fill(0xff);
+        assert!(Wdat::read(&table).is_some(), "a segment of 16 ones");
+        // Another flag: it is stopped in sleep states.
+        table[FLAGS] = 0x80;
+        assert_eq!(Wdat::read(&table), None);
+        for at in [PCI, PCI + 2, PCI + 3, PCI + 4] {
+            let mut device = like_tco();
+            device[at] = 0;
+            assert_eq!(Wdat::read(&device), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn x1_it_is_asked_whether_it_runs() {
+        let rows = |running: u32| {
+            table(
+                600,
+                [4, 0x3ff],
+                &[
+                    (RESET, WRITE_VALUE, 0, 0x460, 1, 0xffff),
+                    (SET_COUNTDOWN, WRITE_COUNTDOWN | PRESERVE, 0, 0x472, 0, 0x3ff),
+                    (SET_RUNNING, WRITE_VALUE | PRESERVE, 11, 0x468, 0, 1),
+                    (SET_STOPPED, WRITE_VALUE | PRESERVE, 11, 0x468, 1, 1),
+                    // Another bit than the one that starts it: of a device that is dead, it stays.
+                    (QUERY_RUNNING, READ_VALUE, 3, 0x466, running, 1),
+                ],
+            )
+        };
+        for (held, running, runs) in [(8, 1, true), (0, 1, false), (8, 0, false), (0, 0, true)] {
+            let mut model = Model::default();
+            model.held.insert((true, 0x466), held);
+            let wdat = Wdat::read(&rows(running)).unwrap();
+            assert_eq!(wdat.arm(&mut model, 1000), runs, "{held}");
+            assert_eq!(wdat.works(&mut model), runs, "{held}");
+            assert_eq!(model.held[&(true, 0x468)], 1 << 11, "it is stopped");
         }
     }
 

@@ -9,11 +9,17 @@ const REAL_STACK: u32 = 0x7c00;
 /// CPUID leaf 0x80000001 EDX: long mode, no-execute pages (SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.4.2).
 const LONG_MODE: u32 = 29;
 const NO_EXECUTE: u32 = 20;
+/// CPUID leaf 0 EBX of Intel's processors: "Genu". IA32_MISC_ENABLE and its bit that takes no-execute pages away.
+const INTEL: u32 = u32::from_le_bytes(*b"Genu");
+const MISC_ENABLE: u32 = 0x1a0;
+const NO_EXECUTE_OFF: u32 = 34;
 /// CPUID leaf 1 ECX: a hypervisor. There, port 0xf4 is the exit device that the host tool attaches, or nobody's, and
 /// 0x13 is its code for a crash.
 const HYPERVISOR: u32 = 31;
 const EXIT_PORT: u32 = 0xf4;
 const EXIT_CRASH: u32 = 0x13;
+/// Where the BIOS parameter block of a FAT32 volume, the longest, would end (FAT specification 1.03).
+const PARAMETERS_END: u32 = 90;
 /// Sectors that the boot sector reads at a time; `link.ld` counts the reads.
 const SECTORS: u32 = 8;
 
@@ -38,6 +44,10 @@ global_asm!(
     ".code16",
     ".global boot_sector",
     "boot_sector:",
+    // A jump of two bytes and a NOP, as every volume has them (FAT specification 1.03, BS_jmpBoot). The BIOS parameter block of a
+    // volume would follow, up to byte 90: some BIOSes write geometry there before they start a stick.
+    ".byte 0xeb, {parameters_end} - 2, 0x90",
+    ".org {parameters_end}",
     "cli",
     "cld",
     "xor ax, ax",
@@ -50,7 +60,11 @@ global_asm!(
     ".short 2f",
     ".short 0",
     "2: sti",
-    "mov [boot_drive], dl",
+    // Old BIOSes tell no number of a hard disk: then it is the first one (GRUB, grub-core/boot/i386/pc/boot.S).
+    "test dl, dl",
+    "js 2f",
+    "mov dl, 0x80",
+    "2: mov [boot_drive], dl",
     // INT 13h, 41h: are there calls that take numbers of sectors (EDD 3.0)?
     "mov ah, 0x41",
     "mov bx, 0x55aa",
@@ -133,6 +147,7 @@ global_asm!(
     ".org 440",
     ".org 512",
     ".popsection",
+    parameters_end = const PARAMETERS_END,
     stack = const REAL_STACK,
     sectors = const SECTORS,
 );
@@ -164,10 +179,24 @@ global_asm!(
     "cpuid",
     "bt edx, {long_mode}",
     "jnc refuse_known",
+    "bt edx, {no_execute}",
+    "jc 3f",
+    // On Intel's processors the set-up may have switched them off, which can be undone (SDM vol. 4, IA32_MISC_ENABLE).
     "mov si, offset no_nx",
+    "xor eax, eax",
+    "cpuid",
+    "cmp ebx, {intel}",
+    "jne refuse_known",
+    "mov ecx, {misc_enable}",
+    "rdmsr",
+    "btr edx, {no_execute_off} - 32",
+    "jnc refuse_known",
+    "wrmsr",
+    "mov eax, 0x80000001",
+    "cpuid",
     "bt edx, {no_execute}",
     "jnc refuse_known",
-    "cli",
+    "3: cli",
     "lgdt [descriptor_table_pointer]",
     "mov eax, cr0",
     "or al, 1",
@@ -412,6 +441,9 @@ global_asm!(
     ".popsection",
     long_mode = const LONG_MODE,
     no_execute = const NO_EXECUTE,
+    intel = const INTEL,
+    misc_enable = const MISC_ENABLE,
+    no_execute_off = const NO_EXECUTE_OFF,
     hypervisor = const HYPERVISOR,
     exit_port = const EXIT_PORT,
     exit_crash = const EXIT_CRASH,

@@ -2,6 +2,7 @@
 
 use super::buffer;
 use super::call::{Registers, bios};
+use ::bios::map::first_uncovered;
 use multiboot::information::{MemoryEntry, MemoryType};
 use spin::{Mutex, MutexGuard};
 use x86_64::instructions::port::Port;
@@ -12,8 +13,8 @@ const E820: u32 = 0xe820;
 /// "SMAP".
 const SIGNATURE: u32 = 0x534d_4150;
 const ENTRY_BYTES: usize = 20;
-/// As many as the direct loader takes.
-const MAX_REGIONS: usize = 128;
+/// Real maps have some ten to sixty; what is left out may be what another entry has to be cut by.
+const MAX_REGIONS: usize = 256;
 /// INT 15h, 2401h: opens address line 20.
 const OPEN_A20: u32 = 0x2401;
 /// Port 0x92, bit 1: opens it on machines whose BIOS has no such call. Bit 0 resets the machine.
@@ -75,13 +76,19 @@ fn region(entry: &[u8; ENTRY_BYTES]) -> MemoryEntry {
     MemoryEntry::new(number(0), number(8), kind)
 }
 
-/// Whether all of a range is usable memory.
+/// Whether all of a range is usable memory, and nothing else by another entry.
 pub fn is_free(regions: &[MemoryEntry], start: u64, end: u64) -> bool {
-    regions.iter().any(|region| {
-        let (from, bytes) = (region.base_address(), region.length());
-        let available = matches!(region.memory_type(), MemoryType::Available);
-        available && from <= start && end <= from.saturating_add(bytes)
-    })
+    let ranges = |usable: bool| {
+        let is = move |region: &&MemoryEntry| {
+            matches!(region.memory_type(), MemoryType::Available) == usable
+        };
+        let range = |region: &MemoryEntry| {
+            region.base_address()..region.base_address().saturating_add(region.length())
+        };
+        regions.iter().filter(is).map(range)
+    };
+    ranges(true).any(|range| range.start <= start && end <= range.end)
+        && first_uncovered(start..end, ranges(false)) == Some(start..end)
 }
 
 /// Opens address line 20, without which every odd MiB is the even one below it.

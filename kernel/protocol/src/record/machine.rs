@@ -75,12 +75,32 @@ pub struct Machine {
     pub kinds: Vec<KindOfCores>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
+    /// Bytes of memory that are not used, because the MTRRs leave them uncached.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_uncached_bytes: u64,
+    /// Present if ACPI's SRAT table tells of several domains of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_domains: Option<MemoryDomains>,
     /// Serial ports that the report goes to: how each was found, and where it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serial: Vec<String>,
     /// Width and height of the screen in pixels, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<[u32; 2]>,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+/// Domains of memory, each of which is near to some processors.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryDomains {
+    /// How many there are.
+    pub count: u32,
+    /// Number of the boot processor's, whose memory is used first.
+    pub used: u32,
 }
 
 /// A part of the machine whose energy is told.

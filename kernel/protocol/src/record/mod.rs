@@ -44,8 +44,8 @@ pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 pub use machine::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EnergyMeter, KindOfCores, Machine, Pmu,
-    PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EnergyMeter, KindOfCores, Machine,
+    MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use place::{HistoryPlace, ProgramKey};
