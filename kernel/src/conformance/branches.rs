@@ -100,7 +100,7 @@ fn filter(context: &mut Context) -> Outcome {
     }
     let at = calls_sites();
     let seen = records(context, only(LbrSelect::NOT_RETURN), Ring0Code::Calls)?;
-    let mut all = All::of("with returns alone: the piece's own, and before it the function's");
+    let mut all = All::of("returns only: that of the code, and before it that of the function");
     all.that(seen.len() > 1, format_args!("{} records", seen.len()));
     for (age, record) in seen.iter().enumerate() {
         let from = if age == 0 { at.piece_return } else { at.leaf };
@@ -116,7 +116,7 @@ fn ring_filter(context: &mut Context) -> Outcome {
     // No record tells something only where there are some without the filter.
     let without = records(context, LbrSelect::empty(), Ring0Code::Calls)?.len();
     if without == 0 {
-        return Ok(Finding::fail("records without the filter, none with it", "none at all"));
+        return Ok(Finding::fail("records without the filter, no record with it", "none at all"));
     }
     let seen = records(context, LbrSelect::NOT_KERNEL, Ring0Code::Calls)?;
     Ok(Finding::equal(0, seen.len()))
@@ -132,7 +132,7 @@ fn call_stack(context: &mut Context) -> Outcome {
     let mode = only(calls | LbrSelect::NOT_RETURN) | LbrSelect::CALL_STACK;
     let stack = records(context, mode, Ring0Code::Calls)?;
     let mut all = All::of(
-        "calls and returns are recorded, and in call-stack mode none is left behind the returns",
+        "calls and returns are recorded; in call-stack mode no call is left after its return",
     );
     all.that(without > 0, format_args!("{without} records of calls and returns"));
     let at = calls_sites();

@@ -35,7 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
     check!("rdpmc", Rdpmc, 1, 15, 15),
     Check {
         name: "cost.rdpmc_ring_3",
-        source: "barecount: RDPMC with its index and its halves put together, and the way out",
+        source: "barecount: RDPMC, loading its index, combining its halves, and leaving ring 3",
         run: in_ring_3,
     },
     check!("read_1", Read, 1, 60, 600),
@@ -71,7 +71,7 @@ fn cost(context: &mut Context, what: What, counters: usize, most: [u64; 2]) -> O
     let members: Vec<Counter> =
         has.generals().filter(|&counter| counter != meter).take(counters).collect();
     if members.len() < counters {
-        return Ok(Finding::skip(format!("{counters} counters beside the one that measures")));
+        return Ok(Finding::skip(format!("{counters} counters in addition to the measuring one")));
     }
     let mut seen = Ok(0);
     let ran = context

@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "events.mispredictions",
-        source: "a generator's bits cannot be predicted: some of 500 jumps are missed, and not more than there are",
+        source: "a generator's bits cannot be predicted: some of 500 jumps are mispredicted, and not more than 500",
         run: mispredictions,
     },
     Check {

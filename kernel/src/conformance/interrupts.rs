@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pmi.two_at_once",
-        source: "SDM vol. 3, 20.2.2: one interrupt may stand for several overflows, each with its status bit",
+        source: "SDM vol. 3, 20.2.2: one interrupt may report several overflows, each with its status bit",
         run: two_at_once,
     },
     Check {
@@ -101,12 +101,12 @@ fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all:
 
 fn each_counter(context: &mut Context) -> Outcome {
     let counters = context.has().generals();
-    each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
+    each(context, counters, All::of("one interrupt, with its counter's overflow"))
 }
 
 fn each_fixed_counter(context: &mut Context) -> Outcome {
     let counters = context.has().certain_fixeds();
-    each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
+    each(context, counters, All::of("one interrupt, with its counter's overflow"))
 }
 
 fn only_with_int(context: &mut Context) -> Outcome {
