@@ -139,12 +139,13 @@ impl Switches {
         let identity = Identity::read(&leaves(registers));
         if identity.vendor != Vendor::Intel {
             return Err(
-                "it is set on Intel processors only: AMD's P-states name no clock".to_string()
+                "it can be set only on Intel processors: AMD's P-states do not state a clock"
+                    .to_string(),
             );
         }
         let ratio = u64::from(mhz / MHZ_OF_RATIO);
         if !mhz.is_multiple_of(MHZ_OF_RATIO) || !(1..=0xff).contains(&ratio) {
-            return Err(format!("{mhz} MHz is no multiple of {MHZ_OF_RATIO} MHz up to 25500"));
+            return Err(format!("{mhz} MHz is not a multiple of {MHZ_OF_RATIO} MHz up to 25500"));
         }
         let leaf_6 = {
             let cpuid = leaves(registers);
@@ -183,7 +184,7 @@ impl Switches {
         let now = registers.rdmsr(msr).map_err(|_| absent(msr))?;
         if now & mask != bits {
             let _ = registers.wrmsr(msr, before);
-            return Err(format!("MSR {:#x} does not hold {wanted:#x}, it reads {now:#x}", msr.0));
+            return Err(format!("MSR {:#x} does not keep {wanted:#x}, it reads {now:#x}", msr.0));
         }
         self.saved.push((msr, before));
         Ok(format!("MSR {:#x}: {wanted:#x}", msr.0))

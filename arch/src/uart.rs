@@ -40,7 +40,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 pub enum UartError {
     /// Nothing answers.
-    #[error("no UART answers at {0}")]
+    #[error("no UART responds at {0}")]
     Absent(Place),
     /// Something answers, but is no working 16550.
     #[error("the UART at {0} does not pass its loopback test")]
@@ -49,7 +49,7 @@ pub enum UartError {
     #[error("the UART at {0} never becomes ready")]
     Stuck(Place),
     /// It lies where no memory is mapped.
-    #[error("the UART at {0} lies beyond the memory that is mapped")]
+    #[error("the UART at {0} is beyond the mapped memory")]
     Beyond(Place),
 }
 

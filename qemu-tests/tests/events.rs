@@ -243,7 +243,7 @@ fn a_damaged_table_is_refused_and_raw_events_still_work() {
     let cut = whole[..whole.len() - 10_000].to_vec();
     for (ramdisk, part) in [
         (flipped, "the event table is damaged: its checksum is"),
-        (foreign, "this is no event table"),
+        (foreign, "this is not an event table"),
         (cut, "section 1 of the ramdisk is truncated"),
     ] {
         let pmu = Given::Emulated(Model::Skylake);

@@ -79,9 +79,7 @@ fn apply(attributes: &mut Attributes, setting: &str) -> Result<(), Kind> {
     };
     let once = |slot: &mut Option<bool>| match (slot.replace(true), value) {
         (None, None) => Ok(()),
-        (None, Some(_)) => {
-            Err(Kind::NanoBench("AnyT, EDG, INV and TakenAlone stand without a value"))
-        }
+        (None, Some(_)) => Err(Kind::NanoBench("AnyT, EDG, INV and TakenAlone take no value")),
         (Some(_), _) => Err(Kind::Twice(key.to_string())),
     };
     let parsed = || {
@@ -165,7 +163,7 @@ mod tests {
             ("C4.0x20 x", 3, "hexadecimal"),
             ("12345.00 x", 0, "hexadecimal"),
             (".00 x", 0, "hexadecimal"),
-            ("C4.20.INV=1 x", 6, "without a value"),
+            ("C4.20.INV=1 x", 6, "take no value"),
             ("C4.20.BLAH x", 6, "unknown setting"),
             ("C4.20.CMSK x", 6, "needs a value"),
             ("C4.20.CMSK=y x", 6, "no number"),

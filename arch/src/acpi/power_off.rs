@@ -25,7 +25,7 @@ pub enum Error {
     #[error("the ACPI tables cannot be used: {0}")]
     Tables(String),
     /// There is no constant \_S5 package with the value for the sleep register.
-    #[error("the ACPI tables do not say how to switch off (no constant \\_S5)")]
+    #[error("the ACPI tables do not describe how to switch off (no constant \\_S5)")]
     NoSleepType,
     /// The sleep register is not an I/O port.
     #[error("the sleep control register is not an I/O port")]

@@ -48,7 +48,7 @@ impl fmt::Display for Stray {
         if self.rip == 0 {
             return write!(
                 f,
-                "interrupts of vector {} came without an overflow and did not stop, so they were masked",
+                "interrupts of vector {} kept arriving without an overflow, so they were masked",
                 self.vector
             );
         }
@@ -62,7 +62,7 @@ impl fmt::Display for Stray {
                 self.rip
             )?;
         } else {
-            write!(f, " came at {:#x}, which nothing here asks for", self.rip)?;
+            write!(f, " came at {:#x}, which nothing here requested", self.rip)?;
         }
         match self.count {
             ..=1 => Ok(()),

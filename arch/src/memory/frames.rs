@@ -17,7 +17,7 @@ pub struct Region {
 
 /// No free range is large enough.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-#[error("out of memory: {bytes} bytes wanted, the largest free range has {largest}")]
+#[error("out of memory: {bytes} bytes requested, the largest free range has {largest}")]
 pub struct OutOfMemory {
     /// Bytes asked for.
     pub bytes: u64,

@@ -18,7 +18,7 @@ const KEPT_BYTES: u64 = 16 << 20;
 
 /// The machine has not so much free memory.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-#[error("{asked} bytes are asked for, and {there} are there in pages of this size")]
+#[error("{asked} bytes are requested, {there} are available in pages of this size")]
 pub struct NotSoMuch {
     /// Bytes in whole pages.
     pub asked: u64,

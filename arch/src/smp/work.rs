@@ -15,9 +15,7 @@ pub enum CallError {
     #[error("there is no processor {0} in use; {1} are")]
     NoProcessor(usize, usize),
     /// The boot processor gives work and takes none.
-    #[error(
-        "processor {0} cannot be given work by processor {1}: only the boot processor gives it"
-    )]
+    #[error("processor {1} cannot give work to processor {0}: only the boot processor can")]
     NotTheBoot(usize, usize),
 }
 

@@ -124,7 +124,7 @@ fn ring_filter(context: &mut Context) -> Outcome {
 
 fn call_stack(context: &mut Context) -> Outcome {
     if !context.has().call_stacks {
-        return Ok(Finding::skip("branch records as a stack of calls (Haswell and later)"));
+        return Ok(Finding::skip("branch records in call-stack mode (Haswell and later)"));
     }
     let calls = LbrSelect::NOT_RELATIVE_CALL | LbrSelect::NOT_INDIRECT_CALL;
     // No record tells something only where there are some without the mode.

@@ -82,7 +82,7 @@ pub struct Refused {
 
 /// No plan at all: the correlates alone do not fit into one pass.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("they are to be counted in every pass, but {0}")]
+#[error("they must be counted in every pass, but {0}")]
 pub struct CorrelatesConflict(pub Conflict);
 
 /// Spreads a set over passes.

@@ -61,7 +61,7 @@ pub enum Unfrozen {
     #[error("{0}")]
     Refused(PmuError),
     /// The bit does not stay.
-    #[error("IA32_DEBUGCTL does not hold FREEZE_PERFMON_ON_PMI")]
+    #[error("FREEZE_PERFMON_ON_PMI cannot be set in IA32_DEBUGCTL")]
     DoesNotHold,
     /// There is no second counter to see it by.
     #[error("there is no second counter to see it by")]
@@ -84,7 +84,7 @@ pub enum Unfrozen {
     NoStatus,
     /// They do not go on.
     #[error(
-        "the counters, once frozen, counted {seen} of {stated} instructions when they were to go on"
+        "the counters, once frozen, counted {seen} of {stated} instructions after they were started again"
     )]
     Stuck { seen: u64, stated: u64 },
 }

@@ -67,13 +67,13 @@ impl Driver {
             return refuse("a period of 0 events never ends");
         }
         if period > mask {
-            return refuse("the period does not fit the counter");
+            return refuse("the period does not fit into the counter");
         }
         let value = period.wrapping_neg() & mask;
         // Without a status register, the top bit tells whether the counter overflowed.
         if self.layout.global.is_none() && value <= mask / 2 {
             return refuse(
-                "without a status register a period has to fit one bit less than the counter",
+                "without a status register a period must fit into one bit less than the counter has",
             );
         }
         self.settable(counter, value)?;

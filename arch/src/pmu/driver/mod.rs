@@ -102,13 +102,13 @@ impl Driver {
         self.exists(counter)?;
         if selection.interrupt && !self.capabilities.overflows(counter) {
             let (attribute, reason) =
-                ("interrupt at its overflow that could be used", "it was tried at the start");
+                ("usable interrupt at its overflow", "it was tried at the start");
             return Err(PmuError::Attribute { counter, attribute, reason });
         }
         self.write_records(registers, counter, selection)?;
         if let Some((msr, value)) = selection.extra {
             if !self.capabilities.extra.contains(&msr) {
-                return Err(PmuError::Unsupported("such extra register for an event"));
+                return Err(PmuError::Unsupported("extra register with this number for events"));
             }
             write(registers, msr, value)?;
         }

@@ -25,7 +25,7 @@ const GIVEN_UP: u64 = 10;
 
 /// No register moved.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the register stands still: it read {reads:#x} for {ms} ms")]
+#[error("the register does not change: it read {reads:#x} for {ms} ms")]
 pub struct Still {
     /// What it read.
     pub reads: u32,

@@ -103,24 +103,22 @@ fn is_filtered(registers: &mut dyn Registers) -> bool {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum NoEnergy {
     /// The maker is neither Intel nor AMD.
-    #[error("energy is told by Intel's and AMD's processors")]
+    #[error("only Intel's and AMD's processors report energy")]
     OtherMaker,
     /// AMD's CPUID denies it.
-    #[error("CPUID denies RAPL (leaf 0x80000007 EDX[14])")]
+    #[error("CPUID does not announce RAPL (leaf 0x80000007 EDX[14])")]
     Denied,
     /// The register of units raises #GP.
     #[error("this processor has no RAPL: MSR {0:#x} does not exist")]
     Faults(u32),
     /// The register of units reads 0.
-    #[error(
-        "MSR {0:#x}, the unit of energy, reads 0: RAPL is not shown here, as below a hypervisor"
-    )]
+    #[error("MSR {0:#x}, the unit of energy, reads 0: RAPL is hidden, as by a hypervisor")]
     NoUnit(u32),
     /// Nothing reads energy here.
-    #[error("energy is read around a whole [[snippet]] or [[count]], and not here")]
+    #[error("energy is only read before and after a whole [[snippet]] or [[count]]")]
     NotHere,
     /// Silvermont or Airmont.
-    #[error("the energy of Silvermont and Airmont is in other units, and not read")]
+    #[error("Silvermont and Airmont report energy in other units, which are not supported")]
     OtherUnit,
 }
 

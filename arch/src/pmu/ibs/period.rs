@@ -23,7 +23,7 @@ const MIDDLE: u64 = 64;
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 pub enum PeriodError {
     /// It is not a multiple of 16.
-    #[error("IBS counts in steps of {STEP}: a period of {asked} is none, the nearest are {} and {}", asked / STEP * STEP, asked / STEP * STEP + STEP)]
+    #[error("IBS periods are multiples of {STEP}, {asked} is not; the nearest are {} and {}", asked / STEP * STEP, asked / STEP * STEP + STEP)]
     Step {
         /// What was asked for.
         asked: u64,

@@ -55,10 +55,10 @@ pub fn start(
     let rings = LbrSelect::NOT_KERNEL | LbrSelect::NOT_USER;
     let by_ring = matches!(has.lbr, LbrKind::Architectural { .. }) && rings.contains(filter);
     if filter.contains(LbrSelect::CALL_STACK) && !has.call_stacks {
-        return Err(PmuError::Unsupported("branch records as a stack of calls"));
+        return Err(PmuError::Unsupported("branch records in call-stack mode"));
     }
     if !filter.is_empty() && !filterable && !by_ring {
-        return Err(PmuError::Unsupported("such filter of branch records"));
+        return Err(PmuError::Unsupported("filter of branch records with these bits"));
     }
     stop(registers, has)?;
     clear(registers, has)?;

@@ -364,7 +364,7 @@ fn s1_architectural_pebs_is_switched_off_by_name_and_given_back() {
     assert!(refused(Counter::Fixed(1), &precise).contains("does not offer it there"));
     assert!(refused(Counter::General(7), &precise).contains("does not offer it there"));
     let both = Selection { interrupt: true, ..precise };
-    assert!(refused(Counter::General(0), &both).contains("its buffer interrupts"));
+    assert!(refused(Counter::General(0), &both).contains("the PEBS buffer raises"));
     let other = Store::new(Format::Skylake, 4, 2);
     assert!(driver.use_store(&mut small, &other).unwrap_err().to_string().contains("format"));
     small.groups = 0x2000_0000;

@@ -188,7 +188,7 @@ fn c7_what_cannot_write_records_is_refused_with_the_reason() {
     assert!(refused(Model::Skylake, Counter::General(4), selection).contains("does not offer"));
     assert!(refused(Model::Skylake, Counter::Fixed(0), selection).contains("general-purpose"));
     let both = Selection { interrupt: true, ..selection };
-    assert!(refused(Model::Skylake, first, both).contains("buffer interrupts"));
+    assert!(refused(Model::Skylake, first, both).contains("PEBS buffer raises"));
     let mut pmu = machine(Model::Zen4);
     let driver = Driver::new(find(&mut pmu).unwrap());
     let store = Store::new(Format::Core, 4, 2);

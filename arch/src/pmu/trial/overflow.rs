@@ -24,7 +24,7 @@ pub(super) fn each(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
             Ok([set, _]) if set & counter.bit() == 0 => "the status does not show its overflow",
             Ok([_, left]) if left & counter.bit() != 0 => STUCK,
             Ok(_) => continue,
-            Err(_) => "a register refused what it takes for that",
+            Err(_) => "a register refused the value that this needs",
         };
         has.no_overflow |= counter.bit();
         has.faults.push(Fault::Overflow { counter, why });

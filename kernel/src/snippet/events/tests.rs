@@ -123,7 +123,7 @@ fn p5_each_refusal_has_its_reason_and_the_rest_goes_on() {
         ("l2_rqst.mis", "near it are L2_RQSTS.MISS"),
         ("cycles:", "an event is missing"),
         ("fixed3", "no fixed counter 3"),
-        ("0x4000c0", "neither in user mode nor in kernel mode"),
+        ("0x4000c0", "must count in user mode, in kernel mode, or in both"),
         ("0x0100c0", "no EN bit"),
         ("0x5300c0", "interrupt bit"),
         ("0x4b00c0", "pin control"),

@@ -122,11 +122,11 @@ fn m5_msr_qualified_events_bring_their_msr() {
     assert_eq!(msrs("cpu/event=0xbb,umask=1,config1=0x10001/"), both);
     assert_eq!(msrs("r01bb:offcore_rsp_1=0x10001"), [Some((0x1a7, 0x10001))]);
     for (text, part) in [
-        ("cpu/event=0xb7,umask=1/", "say what to put there with offcore_rsp="),
-        ("offcore_response", "say what to put there with offcore_rsp="),
+        ("cpu/event=0xb7,umask=1/", "give one with offcore_rsp="),
+        ("offcore_response", "give one with offcore_rsp="),
         ("r01cd", "with ldlat="),
-        ("r01bb:offcore_rsp_0=1", "offcore_rsp_0 is given, but the event does not look at"),
-        ("instructions:ldlat=3", "ldlat is given, but the event does not look at"),
+        ("r01bb:offcore_rsp_0=1", "offcore_rsp_0 is given, but the event does not use"),
+        ("instructions:ldlat=3", "ldlat is given, but the event does not use"),
         ("cpu/event=0xcd,umask=1,ldlat=2/", "the smallest threshold is 3"),
         ("cpu/event=0xcd,umask=1,ldlat=65536/", "bits 0x10000 of it must not be set"),
         ("offcore_response:offcore_rsp=0x7000", "bits 0x7000 of it must not be set"),
@@ -189,7 +189,9 @@ fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
     assert_eq!(flops(0b01_1111, 0), Ok(0b00_0101));
     assert_eq!(flops(0b11_0111, 0), Ok(0b01_0001));
     assert_eq!(flops(0b11_1111, 1 << 3), Ok(0b01_0001));
-    assert!(flops(0b01_0101, 0).unwrap_err().to_string().contains("with its odd neighbour"));
+    assert!(
+        flops(0b01_0101, 0).unwrap_err().to_string().contains("together with the next odd one")
+    );
 }
 
 /// Before family 17h event 003H is another one, which fits into one counter.
@@ -262,7 +264,7 @@ fn s3_fields_of_perf_metrics_are_those_that_the_processor_has() {
     }
     let why = |fields, text| refusal(with_metrics(fields, text));
     assert!(why(0, "topdown-retiring").contains("has no PERF_METRICS"));
-    assert!(why(4, "topdown-heavy-ops").contains("the four of the first level alone"));
+    assert!(why(4, "topdown-heavy-ops").contains("only the four fields of the first level"));
 }
 
 #[test]
