@@ -11,7 +11,7 @@ const OFF: u64 = 1 << 10;
 /// RFLAGS.RF: the instruction runs without its breakpoint once (SDM vol. 3, 17.3.1.1).
 pub const RESUME_FLAG: u64 = 1 << 16;
 
-/// Gets the frame of a debug exception, and DR6. Returns whether the exception was its own; then the task goes on, at the
+/// Gets the frame of a debug exception, and DR6. Returns whether the exception was its own; then the task continues, at the
 /// instruction of the breakpoint. It runs with interrupts off.
 pub type Handler = fn(&mut TrapFrame, u64) -> bool;
 
@@ -53,7 +53,7 @@ fn on_debug(frame: &mut TrapFrame) {
     // SAFETY: as above.
     unsafe { asm!("mov {}, dr6", out(reg) dr6, options(nomem, nostack, preserves_flags)) };
     clear_status();
-    // SAFETY: the only values ever stored, besides null, are `Handler`s, and this function is set after them.
+    // SAFETY: the only values ever stored, other than null, are `Handler`s, and this function is set after them.
     let handler: Handler = unsafe { core::mem::transmute(HANDLER.load(Ordering::Relaxed)) };
     if handler(frame, dr6) {
         frame.rflags |= RESUME_FLAG;

@@ -119,7 +119,7 @@ impl Switches {
             has_leaf(&cpuid, 0x8000_0007) && registers.cpuid(0x8000_0007, 0).edx & 1 << 9 != 0
         };
         match identity.vendor {
-            // Leaf 6 EAX[1] tells of turbo only while it is on, so it is the register that decides.
+            // Leaf 6 EAX[1] reports turbo only while it is on, so it is the register that decides.
             Vendor::Intel => self.flip(registers, MISC_ENABLE, TURBO_DISABLE, TURBO_DISABLE),
             Vendor::Amd if boosts => self.flip(registers, AMD_HWCR, CPB_DIS, CPB_DIS),
             Vendor::Amd => {

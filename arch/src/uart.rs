@@ -42,7 +42,7 @@ pub enum UartError {
     /// Nothing answers.
     #[error("no UART responds at {0}")]
     Absent(Place),
-    /// Something answers, but is no working 16550.
+    /// Something answers, but is not a working 16550.
     #[error("the UART at {0} does not pass its loopback test")]
     Broken(Place),
     /// Something answers whose transmitter never becomes empty.
@@ -172,14 +172,14 @@ impl Uart {
     /// What `send_bytes` of the library does, by one string instruction: below a hypervisor that is one exit and not one for
     /// each byte.
     fn burst(&mut self, port: u16, bytes: &[u8]) -> usize {
-        // SAFETY: the line status register of the device. Flow control is off: `open` asks for none.
+        // SAFETY: the line status register of the device. Flow control is off: `open` requests none.
         let status =
             LSR::from_bits_retain(unsafe { self.device.backend_mut().read(offsets::LSR as u8) });
         if bytes.is_empty() || !status.contains(LSR::THR_EMPTY) {
             return 0;
         }
         let count = bytes.len().min(if self.device.fifo_enabled() { FIFO_SIZE } else { 1 });
-        // SAFETY: the data register of a UART that has room for so many bytes, which lie in `bytes`; the direction flag is
+        // SAFETY: the data register of a UART that has room for so many bytes, which are in `bytes`; the direction flag is
         // clear (System V ABI 3.2.1).
         unsafe {
             asm!(

@@ -1,6 +1,6 @@
 //! Switching the machine off: ACPI specification, 7.4.2.5 and 4.8.3.2.
 //!
-//! The value for the sleep register stands in the DSDT as the package `\_S5`. It is looked up in the table's
+//! The value for the sleep register is in the DSDT as the package `\_S5`. It is looked up in the table's
 //! bytes, not by running the table's code: an interpreter would double the size of the firmware, and with
 //! it the time that a BIOS takes to load it, and the package is a constant on practically every machine.
 
@@ -51,7 +51,7 @@ pub unsafe fn power_off(rsdp: u64) -> Result<(), Error> {
     let dsdt = fadt.dsdt_address().map_err(broken)? as u64;
     // SAFETY: the FADT says that the DSDT lies there.
     let types = sleep_type::find(unsafe { code(dsdt) }).ok_or(Error::NoSleepType)?;
-    // SAFETY: the ports are the FADT's; the machine goes off, which is what the caller asked for.
+    // SAFETY: the ports are the FADT's; the machine goes off, which is what the caller requested.
     unsafe {
         write(port_a, types[0]);
         if let Some(port) = port_b {

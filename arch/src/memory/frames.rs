@@ -19,7 +19,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 #[error("out of memory: {bytes} bytes requested, the largest free range has {largest}")]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
     /// Bytes of the largest range that is left.
     pub largest: u64,
@@ -39,7 +39,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes the usable regions of a memory map: what lies below 1 MiB and incomplete frames at the edges
+    /// Takes the usable regions of a memory map: what is below 1 MiB and incomplete frames at the edges
     /// are left out.
     pub fn new(usable: impl Iterator<Item = Region>) -> Self {
         let none = Region { start: 0, end: 0 };

@@ -102,7 +102,7 @@ pub fn halt_while_waiting() {
     HALTS.store(true, Ordering::Relaxed);
 }
 
-/// Has the boot processor halt where it waits for others within `work`: what others measure then has nobody beside it.
+/// Has the boot processor halt where it waits for others within `work`: nothing then runs at the same time as their measurement.
 pub fn halting<R>(work: impl FnOnce() -> R) -> R {
     let before = HALTS.swap(true, Ordering::Relaxed);
     let result = work();

@@ -2,9 +2,9 @@
 //!
 //! [`run`] gives the processor away and comes back when nobody wants it any more. In between only interrupts bring the
 //! kernel back: the timer's tick, a software interrupt by which a task yields or exits, an exception that it raised.
-//! Each is put before a function that decides who goes on. At a switch the [`TrapFrame`] on the interrupt stack is kept in
+//! Each is put before a function that decides who continues. At a switch the [`TrapFrame`] on the interrupt stack is kept in
 //! the [`Context`] of whoever was interrupted, together with what the entries (`entry`) do not save, and the interrupt
-//! returns with the frame in the context of whoever goes on. Which task is whose turn, and when the next tick comes, is not
+//! returns with the frame in the context of whoever continues. Which task is whose turn, and when the next tick comes, is not
 //! decided here.
 //!
 //! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
@@ -34,7 +34,7 @@ pub const EXIT_VECTOR: u8 = 0x82;
 pub const YIELD_VECTOR: u8 = 0x83;
 /// Software interrupt by which the kernel gives the processor away.
 const START_VECTOR: u8 = 0x84;
-/// Software interrupt by which a task reads what was counted of it, and goes on.
+/// Software interrupt by which a task reads what was counted of it, and continues.
 pub const READ_VECTOR: u8 = 0x85;
 /// Vector of the timer's tick. Of lower priority than the PMI's (SDM vol. 3, 10.8.3.1).
 pub const TICK_VECTOR: u8 = 0xd0;
@@ -53,14 +53,14 @@ pub enum Cause {
     Exit,
     /// The task raised an exception, whose vector the frame has.
     Fault,
-    /// The task asks what was counted of it. The answer goes into the frame, and the task goes on.
+    /// The task asks what was counted of it. The answer goes into the frame, and the task continues.
     Read,
 }
 
 /// In place of a task's number: the kernel.
 pub const KERNEL: usize = usize::MAX;
 
-/// Says who goes on: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
+/// Says who continues: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
 /// processor, and the registers at the interrupt, which it may change for a task that reads. Called in the interrupt: it must
 /// neither allocate nor wait.
 pub type Decide<'a> = &'a mut dyn FnMut(Cause, usize, &mut TrapFrame) -> usize;
@@ -108,7 +108,7 @@ fn count_runs(begins: bool) {
     }
 }
 
-/// Runs tasks on this processor until `decide` says that the kernel goes on.
+/// Runs tasks on this processor until `decide` says that the kernel continues.
 ///
 /// # Safety
 /// Ring 0 with interrupts off, interrupt table loaded; no other run in progress on this processor. The contexts must lead into code and

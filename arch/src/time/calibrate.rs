@@ -43,7 +43,7 @@ const CONTRADICTIONS: u32 = 3;
 const MEASURE_PART: u64 = 1_000;
 /// And how long at most, as a part of a second: the 8254 counts 55 ms, and the loop doubles.
 const LONGEST_PART: u64 = 64;
-/// The looks at its two ends may be uncertain by this part of it together, or it goes on.
+/// The looks at its two ends may be uncertain by this part of it together, or it continues.
 const UNCERTAIN_PART: u64 = 500;
 /// So often the reference is read at either end. The host or the firmware may take the processor away between the two
 /// counters, for milliseconds; the reading that took least is the one that counts.
@@ -54,7 +54,7 @@ const FIRST_SPIN: u64 = 1 << 12;
 const MAX_DOUBLINGS: u32 = 24;
 
 impl Clock {
-    /// Finds the rate. `None` only if neither CPUID tells nor any reference timer moves.
+    /// Finds the rate. `None` only if neither CPUID states nor any reference timer moves.
     ///
     /// # Safety
     /// Ring 0; nobody else uses channel 2 of the 8254.
@@ -75,7 +75,7 @@ impl Clock {
     }
 }
 
-/// The rate to go by, and the one that CPUID tells if that is not it: measurements that agree with each other, and not
+/// The rate to go by, and the one that CPUID states if that is not it: measurements that agree with each other, and not
 /// with it, are believed. Without a timer, CPUID is.
 fn decide(
     told: Option<Rate>,

@@ -46,7 +46,7 @@ fn data_config(context: &mut Context) -> Outcome {
         let seen = registers.rdmsr(numbers::PEBS_DATA_CFG).unwrap_or(0);
         all.that(done && seen == bit, format_args!("{seen:#x}, not {bit:#x}"));
     }
-    // Bit 6 is no group's in any format; the counters' came with format 6.
+    // Bit 6 is not a group's in any format; the counters' came with format 6.
     all.faults(registers, numbers::PEBS_DATA_CFG, 1 << 6);
     if !format.groups().contains(Groups::COUNTERS) {
         all.faults(registers, numbers::PEBS_DATA_CFG, Groups::COUNTERS.bits().into());

@@ -1,4 +1,4 @@
-//! Architectural PEBS: its buffer, and what each counter's own register asks for.
+//! Architectural PEBS: its buffer, and what each counter's own register requests.
 
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
@@ -238,7 +238,7 @@ fn full(context: &mut Context, _: Offer) -> Outcome {
     all.same("records", fit as u64, records as u64);
     all.same("times full", 1, drain.full);
     all.that(!store.is_overrun(), format_args!("words after the buffer's end were overwritten"));
-    // The index is written whole: it goes on.
+    // The index is written whole: it continues.
     context.run(Work::kernel(Ring0Code::Loop, turns));
     let more = taken(context, &mut drain).len();
     all.same("records after that", fit as u64, more as u64);
@@ -310,7 +310,7 @@ fn counters(context: &mut Context, offer: Offer) -> Outcome {
     let most = period + slack(context, period);
     for &(general, _, own) in &values {
         all.same("counters of a record", 0b11, general.into());
-        // Linux takes it for what came since the overflow, and counts the period besides (`__setup_pebs_counter_group`).
+        // Linux takes it for what came since the overflow, and counts the period in addition (`__setup_pebs_counter_group`).
         all.that(own < most, format_args!("{own:#x} in its own counter"));
     }
     for pair in values.windows(2) {

@@ -113,7 +113,7 @@ fn ring_filter(context: &mut Context) -> Outcome {
     if !filters(context) {
         return Ok(Finding::skip("a filter of branch records"));
     }
-    // No record tells something only where there are some without the filter.
+    // No record states something only where there are some without the filter.
     let without = records(context, LbrSelect::empty(), Ring0Code::Calls)?.len();
     if without == 0 {
         return Ok(Finding::fail("records without the filter, no record with it", "none at all"));
@@ -127,7 +127,7 @@ fn call_stack(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("branch records in call-stack mode (Haswell and later)"));
     }
     let calls = LbrSelect::NOT_RELATIVE_CALL | LbrSelect::NOT_INDIRECT_CALL;
-    // No record tells something only where there are some without the mode.
+    // No record states something only where there are some without the mode.
     let without = records(context, only(calls | LbrSelect::NOT_RETURN), Ring0Code::Calls)?.len();
     let mode = only(calls | LbrSelect::NOT_RETURN) | LbrSelect::CALL_STACK;
     let stack = records(context, mode, Ring0Code::Calls)?;

@@ -232,7 +232,7 @@ fn write_while_running(context: &mut Context) -> Outcome {
         let value = 0x1000;
         let write = Write::new(context.driver.layout().counter(counter), value);
         context.run(Work::Rewrite { turns: TURNS, write });
-        // Behind the write: the rest of the piece, and the four instructions up to the closing WRMSR.
+        // After the write: the rest of the piece, and the four instructions up to the closing WRMSR.
         let expected = value + Ring0Code::after_rewrite(TURNS) + 4;
         all.equal(counter, expected, context.get(counter)?);
     }

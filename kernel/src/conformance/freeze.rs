@@ -48,7 +48,7 @@ const PERIOD: u64 = 500;
 /// Turns of the loop.
 const TURNS: u64 = 2000;
 
-/// Runs a loop in which the first counter raises a PMI after [`PERIOD`] instructions, with every other counter beside
+/// Runs a loop in which the first counter raises a PMI after [`PERIOD`] instructions, with every other counter in addition to
 /// it, and leaves everything frozen.
 fn frozen(context: &mut Context) -> Result<(), PmuError> {
     let first = context.first();
@@ -135,7 +135,7 @@ fn form(context: &mut Context) -> Outcome {
     Ok(Finding::when(seen == expected, text(expected), text(seen)))
 }
 
-/// A witness that counts ring 3 loses nothing while the handler lets everything go on.
+/// A witness that counts ring 3 loses nothing while the handler lets everything continue.
 fn nothing_lost(
     context: &mut Context,
     change: impl FnOnce(&mut ControlBlock, &Driver) -> Result<(), PmuError>,

@@ -446,7 +446,7 @@ fn fetch(context: &mut Context) -> Outcome {
 fn interrupt(context: &mut Context) -> Outcome {
     const TURNS: u64 = 8_000;
     const PERIOD: u64 = 1024;
-    /// Of the ends, and of periods that begin anew.
+    /// Of the ends, and of periods that begin again.
     const ENDS: u64 = 2;
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
     let Some(period) = of_ops(has, PERIOD) else { return Ok(Finding::skip(NEEDS)) };

@@ -148,7 +148,7 @@ pub(super) fn in_ring_3(
 /// Instructions of ring 3 in [`in_ring_3`], without the INT.
 pub(super) const IN_RING_3: u64 = Ring3Code::Loop.instructions(USER_TURNS);
 
-/// Fewest periods: each begins anew when the handler has reloaded the counter, so what a processor counts between
+/// Fewest periods: each begins again when the handler has reloaded the counter, so what a processor counts between
 /// overflow and interrupt is lost to it.
 pub(super) fn fewest(context: &Context) -> u64 {
     match context.bounds.skid {

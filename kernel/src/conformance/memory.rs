@@ -58,7 +58,7 @@ fn loads(context: &Context, threshold: u64) -> Option<(Counter, Selection)> {
     there.then_some(one)
 }
 
-/// The records of loads of flushed lines with a threshold, with the auxiliary event beside it or without.
+/// The records of loads of flushed lines with a threshold, with or without the auxiliary event.
 fn records(
     context: &mut Context,
     one: (Counter, Selection),

@@ -118,7 +118,7 @@ fn width(context: &mut Context) -> Outcome {
 }
 
 fn fixed_and_general(context: &mut Context) -> Outcome {
-    // CPUID's list of events may end before this one, where the fixed counter tells that it is there.
+    // CPUID's list of events may end before this one, where the fixed counter states that it is there.
     if !context.has().has(SLOTS) {
         return needs_slots();
     }

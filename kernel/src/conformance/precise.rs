@@ -178,7 +178,7 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
     let period = period(context, &one.1);
     let (begin, slack) = (Ring0Code::Straight.address(), slack(context, period));
     let piece = AHEAD + 1..=AHEAD + STRAIGHT_INSTRUCTIONS;
-    // The event's number among those of the window; what lies outside the piece is the window's own.
+    // The event's number among those of the window; what is outside the piece is the window's own.
     let number = |record: &Record| {
         (record.ip + AHEAD + u64::from(exact)).checked_sub(begin).filter(|at| piece.contains(at))
     };

@@ -122,9 +122,7 @@ impl Pmu {
     pub fn emulated_parser() -> impl TypedValueParser<Value = Emulated> {
         Parser(emulated_values().collect()).try_map(|named| match named {
             Named::Emulated(Emulated::Mixed(_)) => Err("only `run` takes several models"),
-            Named::Emulated(Emulated::Shaped(..)) => {
-                Err("only `run` takes parameters of caches")
-            }
+            Named::Emulated(Emulated::Shaped(..)) => Err("only `run` takes parameters of caches"),
             Named::Emulated(emulated) => Ok(emulated),
             Named::Word(_) => Err("it is not an emulated PMU"),
         })
@@ -296,7 +294,7 @@ mod tests {
         for (text, reason) in [
             ("z80,l1d=24k/6", "there is no model \"z80\""),
             ("none,l1d=24k/6", "there is no model \"none\""),
-            ("skylake,l1d=24k/5", "has to be a power of two"),
+            ("skylake,l1d=24k/5", "must be a power of two"),
             ("skylake,port=3", "the keys are l1d, l2"),
             ("skylake,ports=3", "ports are CLASS:UOPS"),
         ] {

@@ -44,7 +44,9 @@ impl FromStr for Shard {
         let parts = text.split_once('/').map(|(index, count)| (index.parse(), count.parse()));
         match parts {
             Some((Ok(index), Ok(count))) if index < count => Ok(Self { index, count }),
-            Some((Ok(_), Ok(_))) => Err("the first number must be less than the second".to_string()),
+            Some((Ok(_), Ok(_))) => {
+                Err("the first number must be less than the second".to_string())
+            }
             _ => Err("it must be two numbers, such as 0/8".to_string()),
         }
     }

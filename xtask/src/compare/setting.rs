@@ -1,4 +1,4 @@
-//! What two reports differ in besides their figures: machine, PMU, job, tools.
+//! What two reports differ in in addition to their figures: machine, PMU, job, tools.
 
 use super::figures::TICKS;
 use super::saved::Saved;
@@ -111,7 +111,9 @@ pub fn ticks_differ(old: &Saved, new: &Saved) -> Option<String> {
     }
     let machines = old.machine.as_ref().zip(new.machine.as_ref());
     let Some((was, is)) = machines else {
-        return Some(format!("other unit: not both reports say which clock {TICKS} are of"));
+        return Some(format!(
+            "different units: one report does not state which clock {TICKS} are from"
+        ));
     };
     if processor(was) != processor(is) || old.run.accelerator != new.run.accelerator {
         return Some(format!("other unit: {TICKS} of another machine"));

@@ -4,7 +4,7 @@ use super::{Place, Profile};
 use std::fmt::Write;
 
 /// The profiles as folded stacks: item, event, task, symbol, address with its instruction. Where the calls that led to samples are
-/// known, their functions stand in front of the symbol, the outermost first.
+/// known, their functions are in front of the symbol, the outermost first.
 #[must_use]
 pub fn write(profiles: &[Profile]) -> String {
     let mut out = String::new();

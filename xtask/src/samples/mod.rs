@@ -61,7 +61,7 @@ pub struct Profile<'a> {
     pub listings: Vec<Listing>,
 }
 
-/// What samples are told apart by: event, task, ring, bits, address.
+/// What samples are distinguished by: event, task, ring, bits, address.
 type Key = (usize, u32, u8, u8, u64);
 
 impl<'a> Profile<'a> {

@@ -59,7 +59,7 @@ pub(super) fn choices(
     Ok(choices)
 }
 
-/// What PEBS needs for the level asked for.
+/// What PEBS needs for the level requested.
 fn pebs(
     draft: &Draft,
     attributes: &Attributes,
@@ -121,7 +121,7 @@ fn fixed_alternative(draft: &Draft, processor: &Processor, core: Option<&Core<'_
     {
         return event.fixed;
     }
-    // Where it is no architectural event, Intel's names tell: X_P is the programmable form of X.
+    // Where it is not an architectural event, Intel's names tell: X_P is the programmable form of X.
     let name = draft.from_table.then_some(&draft.name)?;
     let fixed_name = name.strip_suffix("_P").or_else(|| name.strip_suffix("_p"))?;
     let other = core?.find(fixed_name)?;

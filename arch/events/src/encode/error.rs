@@ -1,4 +1,4 @@
-//! Why a request cannot be had on this processor.
+//! Why a request is not available on this processor.
 
 use crate::cpu::Vendor;
 use crate::msr;
@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// A request that cannot be had: which, where it stands in its list, and why. Other requests of the
+/// A request that is not available: which, where it is in its list, and why. Other requests of the
 /// list are not affected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{request}: {reason}")]

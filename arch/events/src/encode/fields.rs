@@ -1,4 +1,4 @@
-//! Whether a processor's event select register has the fields that a request asks for.
+//! Whether a processor's event select register has the fields that a request requests.
 
 use super::Refusal;
 use super::draft::Draft;

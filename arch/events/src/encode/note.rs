@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A remark that belongs beside the count.
+/// A remark on the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The vendor wants another name to be used.
@@ -21,7 +21,7 @@ pub enum Note {
     PrecisionUnknown,
     /// The other hyper-thread's counter of the same number may be corrupted: BJ122, BV98, HSD29.
     CorruptsSibling,
-    /// Latencies are right only while event 03H/82H is counted beside it on counter 0.
+    /// Latencies are right only while event 03H/82H is counted together with it on counter 0.
     NeedsAuxiliary,
     /// A function word without EN: the counter will stand still.
     NotEnabled,

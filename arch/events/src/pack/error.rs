@@ -30,7 +30,7 @@ pub enum PackError {
     /// More than the layout can number.
     #[error("{count} {what}: the file's layout allows {most}")]
     TooMany { what: &'static str, count: usize, most: usize },
-    /// A user's events that are no JSON. The reason names line and column.
+    /// A user's events that are not JSON. The reason names line and column.
     #[error("the events are not in perfmon's form: {0}")]
     Json(#[from] serde_json::Error),
     /// A user's events that are JSON of another form.
@@ -48,7 +48,7 @@ pub struct RowError {
     pub name: String,
     /// The field.
     pub field: &'static str,
-    /// What stands there.
+    /// What is there.
     pub value: String,
     /// What is wrong with that.
     pub why: String,

@@ -209,7 +209,7 @@ fn a_users_mistakes_are_named() {
         assert!(merge(json).unwrap_err().to_string().contains("not a list of events"), "{json}");
     }
     for (row, part) in [
-        (r#"{"EventCode": "1"}"#, "event 0: EventName is \"\": there is none"),
+        (r#"{"EventCode": "1"}"#, "event 0: EventName is \"\": it is missing"),
         (
             r#"{"EventName": "A", "EventCode": "zz", "Counter": "0"}"#,
             "event 0 (A): EventCode is \"zz\"",

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use thiserror::Error;
 
-/// A text that asks for events is not understood.
+/// A text that requests events is not understood.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("byte {at}: {kind}")]
 pub struct ParseError {
@@ -41,7 +41,7 @@ pub enum ParseErrorKind {
     /// A term that needs a value.
     #[error("{0} needs a value: {0}=number")]
     MissingValue(String),
-    /// A value that is no number.
+    /// A value that is not a number.
     #[error("{name} is {value:?}, which is not a number (decimal, or hexadecimal with 0x)")]
     Number { name: String, value: String },
     /// A switch that is neither on nor off.
@@ -50,7 +50,7 @@ pub enum ParseErrorKind {
     /// The same thing twice.
     #[error("{0} is given twice")]
     Twice(String),
-    /// `event=` beside an event's name, or twice.
+    /// `event=` in addition to an event's name, or twice.
     #[error("two events in one pair of slashes")]
     TwoEvents,
     /// A part of a function word that is not known.

@@ -89,7 +89,7 @@ pub struct CorrelatesConflict(pub Conflict);
 ///
 /// # Errors
 /// [`CorrelatesConflict`] if the correlates by themselves cannot be counted at the same time. Items
-/// that do not fit are no error: they are in [`Plan::refused`], and the rest is planned.
+/// that do not fit are not error: they are in [`Plan::refused`], and the rest is planned.
 pub fn plan(set: &EventSet, effort: Effort) -> Result<Plan, CorrelatesConflict> {
     let problem = Problem {
         demands: set.requests.iter().map(Demand::new).collect(),

@@ -35,7 +35,7 @@ fn encodings(tables: &Tables<'_>) -> Result<(), TableError> {
         let (count, first) =
             (usize::from(u8_at(entry, 7) & !DOUBTFUL), usize::from(u16_at(entry, 8)));
         if count == 0 || count > MAX_WAYS || first + count > ways {
-            return Err(inconsistent("encodings", index, "its encodings do not exist"));
+            return Err(inconsistent("encodings", index, "its ways do not exist"));
         }
         if usize::from(u16_at(entry, 10)) >= tables.texts.len() {
             return Err(inconsistent("encodings", index, "its errata do not exist"));

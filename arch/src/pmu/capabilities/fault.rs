@@ -82,7 +82,7 @@ pub enum Unfrozen {
     /// The status does not show it, so it could not be ended by the status.
     #[error("the counters stopped, but the status has no frozen bit")]
     NoStatus,
-    /// They do not go on.
+    /// They do not continue.
     #[error(
         "the counters, once frozen, counted {seen} of {stated} instructions after they were started again"
     )]

@@ -16,7 +16,7 @@ const PRECISE_STORES: u64 = 1 << 63;
 const PRECISE_STORE_COUNTER: Counter = Counter::General(3);
 
 impl Driver {
-    /// Switches PEBS on for `counter` if `selection` asks for it, else off.
+    /// Switches PEBS on for `counter` if `selection` requests it, else off.
     pub(super) fn write_records(
         &mut self,
         registers: &mut dyn Registers,

@@ -1,7 +1,7 @@
-//! Energy (RAPL): what a processor tells of it, and how it is read.
+//! Energy (RAPL): what a processor reports it, and how it is read.
 //!
-//! Intel, from Sandy Bridge on: SDM vol. 3, 15.10.1 to 15.10.5, and vol. 4. No bit of CPUID tells of it, so the registers are tried. AMD,
-//! from Zen on: PPR of family 17h, MSRC001_0299 to MSRC001_029B; CPUID tells. Each register counts in 32 bits and starts over at 0; it
+//! Intel, from Sandy Bridge on: SDM vol. 3, 15.10.1 to 15.10.5, and vol. 4. No bit of CPUID reports it, so the registers are tried. AMD,
+//! from Zen on: PPR of family 17h, MSRC001_0299 to MSRC001_029B; CPUID states. Each register counts in 32 bits and starts over at 0; it
 //! moves about once in a millisecond, by all that was used meanwhile.
 
 mod interval;
@@ -68,7 +68,7 @@ const FIXED_MEMORY_UNIT: u8 = 16;
 /// Sapphire Rapids and Emerald Rapids count the platform in joules (there); Granite Rapids too (Linux, `turbostat.c`).
 const FIXED_PLATFORM: [u32; 4] = [0x8f, 0xcf, 0xad, 0xae];
 
-/// What a processor tells of its energy: found out once.
+/// What a processor reports its energy: found out once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Energy {
     amd: bool,

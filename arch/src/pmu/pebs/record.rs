@@ -59,14 +59,14 @@ pub struct Record {
     pub tsc: Option<u64>,
 }
 
-/// Bytes that are no record.
+/// Bytes that are not record.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum Malformed {
     /// Fewer words than a record has.
     #[error("a record of format {format} has {needed} words, but only {there} are left")]
     Short { format: u8, needed: usize, there: usize },
-    /// An adaptive record's size field is no size.
+    /// An adaptive record's size field is not a size.
     #[error(
         "a record states a size of {bytes} bytes; it must be a multiple of 8, with room for the first group"
     )]

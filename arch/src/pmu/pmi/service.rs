@@ -66,7 +66,7 @@ const MAX_ROUNDS: u32 = 100;
 /// interrupting leaves the interrupted code no time.
 pub const MOST_SPURIOUS: u64 = 1_000;
 
-/// Handles one PMI: stops the counters, if that is asked for, and lets them go on at the end.
+/// Handles one PMI: stops the counters, if that is requested, and lets them continue at the end.
 #[inline]
 pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let around = Around::of_overflow(block);
@@ -77,7 +77,7 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     }
 }
 
-/// The part of [`service`] between the writes that stop the counters and those that let them go on.
+/// The part of [`service`] between the writes that stop the counters and those that let them continue.
 #[inline]
 pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let mut found = overflows(block, raw);
@@ -116,8 +116,8 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
     }
 }
 
-/// Stops the counters because other code than what is sampled goes on, at `from`. What had overflowed by then is handled
-/// at once: its interrupt, which waits while interrupts are off, would only come in what goes on next. It is a spurious
+/// Stops the counters because other code than what is sampled continues, at `from`. What had overflowed by then is handled
+/// at once: its interrupt, which waits while interrupts are off, would only come in what continues next. It is a spurious
 /// one then.
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
@@ -138,7 +138,7 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     }
 }
 
-/// Lets the counters go on that [`pause`] stopped, unless a full log has stopped them for good.
+/// Lets the counters continue that [`pause`] stopped, unless a full log has stopped them for good.
 #[inline]
 pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
@@ -222,7 +222,7 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
     }
 }
 
-/// Takes the PEBS records out, if there are any: each is noted as a sample of its own. Records do not tell their ring. It
+/// Takes the PEBS records out, if there are any: each is noted as a sample of its own. Records do not state their ring. It
 /// is that of `from`, the code that ran until now, but for addresses of the upper half, which is the kernel's.
 #[inline]
 pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {

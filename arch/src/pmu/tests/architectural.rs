@@ -329,7 +329,7 @@ fn s1_a_full_architectural_buffer_is_told_and_goes_on() {
         drain.run(|_| seen += 1);
     }
     assert_eq!((seen, drain.full), (fit + 3, 1));
-    // Emptied where records are to begin anew.
+    // Emptied where records are to begin again.
     (1..=PERIOD).for_each(|n| small.retire(n));
     driver.empty_store(&mut small).unwrap();
     drain.clear();

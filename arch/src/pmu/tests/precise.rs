@@ -91,7 +91,7 @@ fn m9_s1_stopping_the_counters_takes_the_records_out() {
     }
 }
 
-/// Records do not tell their ring: one at an address of the upper half is the kernel's, whoever was interrupted when the
+/// Records do not state their ring: one at an address of the upper half is the kernel's, whoever was interrupted when the
 /// records were taken out.
 #[test]
 fn t5_a_record_of_the_kernel_is_not_of_the_ring_that_was_interrupted() {

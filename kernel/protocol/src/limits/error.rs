@@ -21,7 +21,7 @@ pub enum LimitError {
     )]
     CodeArea { copies: u64, body: u64, total: u64, max: u64 },
     /// Memory of a fact sheet that has no such size.
-    #[error("the memory of a fact sheet is {0} bytes; it must be a power of two from 8 MiB on")]
+    #[error("the memory of a fact sheet is {0} bytes; it must be a power of two, at least 8 MiB")]
     FactBytes(u64),
     /// A rate that the UART cannot make.
     #[error(
@@ -39,7 +39,7 @@ pub enum LimitError {
     NothingExpected(String),
     /// Counting would start in one task and stop in another.
     #[error(
-        "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
+        "counting starts and stops at addresses of one task, which has its own address space; they are in `{0}` and `{1}`"
     )]
     GateTasks(String, String),
     /// A task of ring 0.
@@ -53,7 +53,7 @@ pub enum LimitError {
     GateTwice(u64),
     /// Addresses start and stop one set, of one task.
     #[error(
-        "start-at and stop-at stand beside bind or sets; what they count is the task that they name"
+        "start-at and stop-at cannot be given with bind or sets: they name the task that is counted"
     )]
     GateBound,
     /// Nothing starts.
@@ -65,13 +65,15 @@ pub enum LimitError {
     )]
     InstructionBase,
     /// The PMU cannot filter as exact mode does.
-    #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
+    #[error(
+        "exact.verify compares with the PMU, which does not have this filter; give one of the two"
+    )]
     VerifyFiltered,
     /// What no-memory mode has no room for.
-    #[error("no-memory is set, and {0} would have to be kept in memory")]
+    #[error("no-memory is set, but {0} must be kept in memory")]
     NoMemory(&'static str),
     /// Machine options are the boot processor's.
-    #[error("machine options are for [[snippet]]; several processors are taken as they are")]
+    #[error("machine options are only for [[snippet]], not for several processors")]
     ProcessorsMachine,
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
@@ -95,14 +97,14 @@ pub enum LimitError {
     #[error("{0}")]
     MemoryPlace(&'static str),
     /// Two of one name.
-    #[error("the item has another one of that name")]
+    #[error("the item has another one with this name")]
     MemoryTwice,
     /// A distance that splits pointers.
     #[error("stride is {0}; it must be a multiple of 8, the bytes of a pointer")]
     Stride(u32),
     /// A task's parent does not stand before it.
     #[error(
-        "its parent is task {parent}; a parent must stand before its children, so below {index}"
+        "its parent is task {parent}; a parent must come before its children, so below {index}"
     )]
     Parent { parent: u16, index: usize },
     /// A task that its parent cannot start.
@@ -117,12 +119,10 @@ pub enum LimitError {
     #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
     IntervalWithoutTick,
     /// A series that would have several sources.
-    #[error(
-        "interval-ns is given, but rows of the series are those of one set that counts one processor"
-    )]
+    #[error("interval-ns is given, but a series has the rows of one set that counts one processor")]
     SeriesOfSeveral,
     /// Two ways to say what is counted.
-    #[error("events are given beside sets; give each set its own events")]
+    #[error("events and sets are both given; give each set its own events")]
     EventsAndSets,
     /// One task in two places.
     #[error("bind names task {0} twice")]

@@ -62,7 +62,7 @@ mod tests {
         for (points, part) in [
             (&[(0, 0, start); 5][..], "the number of addresses that start or stop is 5"),
             (&[(3, 0, start)], "an address's task is 3"),
-            (&[(0, 0, start), (1, 0, stop)], "these are in `a` and `b`"),
+            (&[(0, 0, start), (1, 0, stop)], "they are in `a` and `b`"),
             (&[(2, 0, start)], "task `low` runs in ring 0"),
             (&[(0, 1, start)], "offset of an address that starts or stops is 1; it must be 0 to 0"),
             (&[(0, 0, start), (0, 0, stop)], "the address at offset 0x0 is given twice"),
@@ -82,6 +82,6 @@ mod tests {
         assert_eq!([2, 3].map(longer), [true, false]);
         let gate = vec![GatePoint { task: 0, offset: 0, act: start }];
         let bound = Count { gate, bind: Bind::AllProcessors, ..Count::default() };
-        assert!(check(&bound).unwrap_err().to_string().contains("stand beside bind"));
+        assert!(check(&bound).unwrap_err().to_string().contains("cannot be given with bind"));
     }
 }

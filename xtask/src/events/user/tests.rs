@@ -53,7 +53,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
             &["my.json: no event of it can be taken", "event 0 (B): UMask is \"zz\""],
         ),
         ("[]", Some("skylke"), &["did you mean skylake"]),
-        ("[]", None, &["say for which processor", "--event-file CPU="]),
+        ("[]", None, &["name the processor", "--event-file CPU="]),
     ] {
         let error = merge(text, cpu).unwrap_err();
         for part in parts {

@@ -16,7 +16,7 @@ struct Rows<'a> {
     unit: &'a str,
     /// From TSC ticks to the unit.
     scale: f64,
-    /// Behind each title: which processor, if there are several.
+    /// After each title: which processor, if there are several.
     of: String,
 }
 

@@ -20,7 +20,7 @@ fn fixed_events_have_both_choices_the_fixed_one_first() {
     assert_eq!(skx("cpu_clk_unhalted.ref_tsc").unwrap().choices.len(), 1);
     // What fixed counters do not have leaves the general-purpose ones.
     assert_eq!(fixed(&skx("instructions:c=1").unwrap()), None);
-    // A number asks for that counter, a function word for that register.
+    // A number requests that counter, a function word for that register.
     assert_eq!(skx("fixed1:k").unwrap().choices.len(), 1);
     assert_eq!(fixed(&skx("0x4300c0").unwrap()), None);
     // Newer tables tell of further pairs by name: TOPDOWN_RETIRING.ALL and .ALL_P.
@@ -32,7 +32,7 @@ fn fixed_events_have_both_choices_the_fixed_one_first() {
     assert_eq!(retiring.choices.len(), 2);
 }
 
-/// Slots on a processor whose CPUID does not tell of them, and what a place or a name asks for.
+/// Slots on a processor whose CPUID does not tell of them, and what a place or a name requests.
 #[test]
 fn a_fixed_counters_event_has_the_code_of_the_same_event() {
     let icelake = core("icelake");
@@ -42,7 +42,7 @@ fn a_fixed_counters_event_has_the_code_of_the_same_event() {
     assert!(fixed(&on(&seven, Some(&icelake), "topdown.slots").unwrap()).is_some());
     let six = Processor { architectural_events: 0x3f, ..described };
     assert!(refusal(on(&six, Some(&icelake), "r00c5")).contains("EBX[6]"));
-    // A counter that is asked for is a general-purpose one, and alone.
+    // A counter that is requested is a general-purpose one, and alone.
     let second = skx("instructions:counter=1").unwrap();
     assert_eq!((fixed(&second), general(&second, Vendor::Intel).1), (None, 1 << 1));
     assert_eq!(second.choices.len(), 1);
@@ -224,7 +224,7 @@ fn checkpointed_counts_are_on_counter_2_only() {
     let two = [skx("r20c4:intxcp").unwrap(), skx("uops_issued.any:intxcp").unwrap()];
     let conflict = crate::assign::assign(&two).unwrap_err().to_string();
     assert!(conflict.contains("all of them need one of 1: counter 2"), "{conflict}");
-    // Where counter 2 is taken, or not one of the event's, it cannot be had.
+    // Where counter 2 is taken, or not one of the event's, it is not available.
     let taken = Processor { taken_counters: 1 << 2, ..skylakex() };
     for text in ["r20c4:intxcp", "0x2004320c4"] {
         let error = refusal(on(&taken, Some(&core("skylakex")), text));

@@ -16,7 +16,7 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
         (skx("fixed7"), "no fixed counter 7"),
         (
             skx("r01c0:counter=0"),
-            "no counter of this processor can count it: the event needs 1, of 0, 1, 2, 3 that exist",
+            "no counter of this processor can count it: the event needs 1, the processor has 0, 1, 2, 3",
         ),
         (skx("0x8004300c0"), "bit 35 cannot be had"),
         (

@@ -19,7 +19,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// # Errors
-    /// It is no object, or has no name that is a text.
+    /// It is not an object, or has no name that is a text.
     pub(super) fn read(index: usize, value: Value) -> Result<Self, RowError> {
         let wrong = |value: &Value, why| RowError::new(index, "", "EventName", &text(value), why);
         let Value::Object(fields) = value else {
@@ -164,7 +164,7 @@ impl Entry {
         match self.text("Errata").as_str() {
             "" | "0" | "null" => String::new(),
             errata => {
-                // It is shown beside counts: nothing in it may steer a terminal.
+                // It is shown next to counts, so it must not contain terminal control characters.
                 let shown: String = errata.chars().flat_map(char::escape_debug).collect();
                 shown.split(',').map(str::trim).collect::<Vec<_>>().join("|")
             }
@@ -185,7 +185,7 @@ impl Entry {
         Ok(mask)
     }
 
-    /// The ways to program it. Of several codes beside fewer MSRs, those count that look at an MSR
+    /// The ways to program it. Of several codes in addition to fewer MSRs, those count that look at an MSR
     /// which is named: Silvermont's `UMask` `0x01,0x02` with `MSRIndex` `0x1a6` is unit mask 0x01.
     fn ways(&self, vendor: Vendor) -> Result<Vec<Way>, RowError> {
         let (most_event, most_umask) = match vendor {

@@ -131,7 +131,7 @@ fn a_fixed_counter_that_contradicts_the_event_is_refused() {
     }
     let on = |name| row(&sources, "skylakex", name).fixed;
     assert_eq!((on("GOOD"), on("FIRST"), on("GLOBAL")), (Some(1), Some(0), Some(1)));
-    // Nothing tells what an unknown event is counted from.
+    // Nothing states what an unknown event is counted from.
     let unknown = fixed("Y", "0x12", "0x34", "Fixed counter 1");
     let disagreeing = ["0", "1"].map(fixed_counter_of_instructions).join(",");
     let disagreeing = disagreeing.replacen("INST_RETIRED.ANY", "INST_RETIRED.PREC_DIST", 1);
