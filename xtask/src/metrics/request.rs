@@ -1,4 +1,4 @@
-//! What a metric takes of a processor: its events as the machine is requested them, and its constants.
+//! What a metric takes of a processor: its events as they are requested of the machine, and its constants.
 
 use super::formula::Formula;
 use super::names::MetricError;

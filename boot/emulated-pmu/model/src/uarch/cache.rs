@@ -181,7 +181,7 @@ impl L1d {
         note_served(access.kind, served, sink);
     }
 
-    /// Whether the line of a physical address is the last one that its set was requested.
+    /// Whether the line of a physical address is the last one that was requested of its set.
     #[inline]
     pub(super) fn is_newest(&self, physical: u64) -> bool {
         self.tags.is_newest(physical / LINE_BYTES)
