@@ -89,7 +89,7 @@ fn s4_what_is_too_short_is_said_and_no_figure() {
     let made = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
     assert_eq!(made, []);
     let [one] = &uncounted[..] else { panic!("{uncounted:?}") };
-    let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register changes by 1024 at once, each 1050 us";
+    let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register changes by 1024 at once, every 1050 us";
     assert!(one.reason.starts_with(reason), "{}", one.reason);
     assert!(
         one.reason.contains("some 4 times the runs") || one.reason.contains("some 5 times"),

@@ -18,7 +18,7 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
             skx("r01c0:counter=0"),
             "no counter of this processor can count it: the event needs 1, the processor has 0, 1, 2, 3",
         ),
-        (skx("0x8004300c0"), "bit 35 cannot be had"),
+        (skx("0x8004300c0"), "bit 35 is not available"),
         (
             skx("cpu/br_inst_retired.near_taken,umask=0x10000/"),
             "the maximum on Intel processors is 0xffff",
