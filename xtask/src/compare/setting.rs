@@ -104,7 +104,11 @@ pub fn ticks_differ(old: &Saved, new: &Saved) -> Option<String> {
         None => "those of a clock".to_string(),
     };
     if was != is {
-        return Some(format!("other unit: {TICKS} are {} there, {} here", by(was), by(is)));
+        return Some(format!(
+            "different units: {TICKS} are {} in the old report, {} in the new one",
+            by(was),
+            by(is)
+        ));
     }
     if was.is_some() {
         return None;

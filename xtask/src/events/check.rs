@@ -183,7 +183,7 @@ mod tests {
     fn c7_a_text_that_asks_for_no_event_is_refused() {
         for text in ["", "cycles,", "{a", "0xzz.0x1", "a b"] {
             let error = text.parse::<EventText>().unwrap_err().to_string();
-            assert!(error.contains(&format!("`{text}` is no event: byte ")), "{error}");
+            assert!(error.contains(&format!("`{text}` is not an event: byte ")), "{error}");
         }
     }
 }

@@ -58,7 +58,7 @@ fn an_unknown_name_has_what_is_near_it() {
     let folder = tempfile::tempdir().unwrap();
     let baselines = Baselines::in_folder(folder.path());
     let unknown = |text: &str| baselines.read(&name(text)).unwrap_err().to_string();
-    assert!(unknown("main").contains("no baseline `main`"), "{}", unknown("main"));
+    assert!(unknown("main").contains("no baseline or file `main`"), "{}", unknown("main"));
     assert!(unknown("main").contains("`run --save-baseline NAME` saves one"));
     for kept in ["main", "release"] {
         baselines.save(&name(kept), &report()).unwrap();

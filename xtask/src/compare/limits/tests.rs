@@ -44,7 +44,7 @@ fn every_mistake_is_named_with_its_place() {
         ("[limits]\na = -1", ["line 2", "by is -1; it must be 0 or more"]),
         ("[limits]\na = nan", ["line 2", "by is NaN"]),
         ("[limits]\na = '-5%'", ["line 2", "percent is -5; it must be 0 to 100000"]),
-        ("[limits]\na = '5'", ["line 2", "`5` is no limit"]),
+        ("[limits]\na = '5'", ["line 2", "`5` is not a limit"]),
         ("[limits]\na = {}", ["line 2", "it is empty"]),
         ("[limits]\na = true", ["line 2", "a number, a text like"]),
         ("[[item]]\nlimits = { a = 1 }", ["line 1", "missing field `name`"]),

@@ -105,7 +105,7 @@ fn ticks_are_compared_where_they_are_the_same() {
     assert!(told(&with(&|own| own["brand"] = json!("Core Y"), None)).contains("another machine"));
     assert!(
         told(&with(&|_| {}, Some(1)))
-            .contains("those of a clock there, 1 for each instruction here")
+            .contains("those of a clock in the old report, 1 for each instruction in the new one")
     );
     // Counted instructions are that on every machine and at every rate.
     let counted = with(&|_| {}, Some(1));

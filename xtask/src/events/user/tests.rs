@@ -70,7 +70,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
 fn m1_an_event_that_is_not_understood_is_named_and_the_others_are_taken() {
     let good = r#"{"EventName": "A", "Counter": "0"}"#;
     for (bad, part) in [
-        (r#"{"EventCode": "0xC0"}"#, "event 1: EventName is \"\": there is none"),
+        (r#"{"EventCode": "0xC0"}"#, "event 1: EventName is \"\": it is missing"),
         (r#"{"EventName": 7}"#, "event 1: EventName is \"7\": a name must be a string"),
         (r#"{"EventName": "B", "Counter": "0,99"}"#, "event 1 (B): Counter is \"0,99\""),
         (r#"{"EventName": "\u001b[31m", "Counter": "0"}"#, "event 1 (\\u{1b}[31m): EventName"),
