@@ -54,7 +54,7 @@ fn the_table_says_everything_that_is_not_the_same() {
     for part in [
         "old: a.json\nnew: a.json\n",
         "differs: job text: digest 0x1, now digest 0x2\n",
-        "test: 1 figure varies from run to run: judged by the interval of the shift (Mann-Whitney U test); all such \
+        "test: 1 figure varies from run to run: judged by the interval of the shift (Mann-Whitney U test); all these \
          intervals hold together with 99 %\n",
         "FAILED: d: in the new report: it did\n",
         "added: e\n",

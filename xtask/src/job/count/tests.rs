@@ -208,7 +208,7 @@ fn what_is_wrong_is_said_with_its_place() {
             &["job.toml:2", "two tasks", "starts `x`"][..],
         ),
         ("\"instructions:u\"", "\"{a,b}\"", &["job.toml:2", "`{a,b}` is not one event"]),
-        ("\"instructions:u\"", "\"\"", &["is no event"]),
+        ("\"instructions:u\"", "\"\"", &["is not an event"]),
         ("every = 1000", "every = 0", &["every is 0"]),
         ("every = 1000", "often = 1000", &["unknown field `often`"]),
         ("parent = \"first\"", "parent = \"third\"", &["second", "parent `third` does not exist"]),

@@ -40,7 +40,7 @@ fn every_choice_and_its_line() {
         ("--pmu none", &without, vec!["none, under TCG (as asked)"]),
         ("--boot uefi", &without, vec!["emulated skylake (", withheld]),
         ("--boot bios", &without, vec!["none, under TCG (", withheld, direct]),
-        ("--boot bios --accel tcg", &full, vec!["none, under TCG (TCG, as asked", direct]),
+        ("--boot bios --accel tcg", &full, vec!["none, under TCG (TCG, as requested", direct]),
         ("--icount off", &without, vec!["none, under TCG (", "--icount off"]),
         ("--cpu qemu64", &without, vec!["none, under TCG (", "--cpu names a processor"]),
         ("--cpu max --pmu k10 --icount 3", &bare, vec!["emulated k10 (as asked)"]),
