@@ -201,7 +201,7 @@ mod tests {
             "{first}"
         );
         assert!(second.contains("1 passed, 0 failed, 0 measured, so pass"), "{second}");
-        assert!(second.ends_with("come to 0 passed, 1 failed, 0 measured, so fail"), "{second}");
+        assert!(second.ends_with("give 0 passed, 1 failed, 0 measured, so fail"), "{second}");
         assert_eq!(sentences(&forged.records[0].record), ["tsc came to 4; expected 99"]);
     }
 

@@ -123,7 +123,7 @@ fn what_holds_no_digest_is_named() {
     std::fs::write(&text, "hello").unwrap();
     for (file, said) in [
         (blank, "0 QR codes were found"),
-        (foreign, "1 QR codes were found in this picture, and none of barecount's"),
+        (foreign, "1 QR codes were found in this picture, but none of barecount's"),
         (cut, "this picture cannot be read"),
         (text, "it has no text of barecount"),
         (folder.path().join("absent"), "cannot read"),

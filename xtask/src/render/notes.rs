@@ -305,7 +305,7 @@ mod tests {
             "item 4 (a): ring=3: so",
             "not available",
             "item 4 (a): turbo=off: there is no MSR 0x1a0",
-            "nothing ends it",
+            "no watchdog can end it",
             "2 system management interrupts",
             "item 4 (a): it changed CR8, IA32_PAT, which was restored",
         ] {
