@@ -8,7 +8,7 @@ use core::ops::Range;
 /// Most return addresses in a trace.
 pub const MAX_FRAMES: usize = 32;
 
-/// Walks up from `rbp`, through frames that lie in one of `stacks` and only towards higher addresses.
+/// Walks up from `rbp`, through frames that are in one of `stacks` and only towards higher addresses.
 /// `read` reads a word of the stack; addresses outside `code` end the walk.
 pub fn walk(
     mut rbp: u64,

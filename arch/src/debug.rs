@@ -55,7 +55,7 @@ fn on_debug(frame: &mut TrapFrame) {
     // SAFETY: as above.
     unsafe { asm!("mov {}, dr6", out(reg) dr6, options(nomem, nostack, preserves_flags)) };
     clear_status();
-    // SAFETY: the only values ever stored, besides null, are `Handler`s, and this function is set after them.
+    // SAFETY: the only values ever stored, other than null, are `Handler`s, and this function is set after them.
     let handler: Handler = unsafe { core::mem::transmute(HANDLER.load(Ordering::Relaxed)) };
     match handler(frame, dr6) {
         Some(true) => frame.rflags |= RESUME_FLAG,

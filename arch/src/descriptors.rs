@@ -20,7 +20,7 @@ pub const USER_DATA: SegmentSelector = SegmentSelector(3 << 3 | 3);
 /// Code segment of ring 3.
 pub const USER_CODE: SegmentSelector = SegmentSelector(4 << 3 | 3);
 
-/// A segment that is never loaded: its limit is the processor's number. Behind the task state segment, which takes two
+/// A segment that is never loaded: its limit is the processor's number. After the task state segment, which takes two
 /// entries.
 pub const PROCESSOR_NUMBER: SegmentSelector = SegmentSelector(7 << 3 | 3);
 
@@ -171,7 +171,7 @@ pub(crate) unsafe fn task_stack_of(processor: &Processor) -> (*mut u64, VirtAddr
     }
 }
 
-/// Loads the task register anew.
+/// Loads the task register again.
 ///
 /// # Safety
 /// The GDT of [`Tables::load`] must be in use, and `selector` be the one that it loaded.

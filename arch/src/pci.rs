@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn serial_controllers_have_ports_or_memory() {
-        // Intel AMT's serial over LAN: a port, and memory that is no UART.
+        // Intel AMT's serial over LAN: a port, and memory that is not a UART.
         let amt = [0xf0a1, 0xfe53_0000, 0, 0, 0, 0];
         assert_eq!(uarts(0x0700_0200, amt), [Place::Port(0xf0a0)]);
         let two = [0xc001, 0xc009, 0, 0, 0, 0];

@@ -1,7 +1,7 @@
 //! A run in ring 3.
 //!
 //! [`enter`] runs code in ring 3 until it executes `int` [`LEAVE_VECTOR`], or something else ends the run through
-//! [`leave`]. Code and stack have to be mapped for ring 3 ([`crate::memory::space::USER`]).
+//! [`leave`]. Code and stack must be mapped for ring 3 ([`crate::memory::space::USER`]).
 
 use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
 use crate::interrupts::{self, Exception, TrapFrame, exception};
@@ -124,7 +124,7 @@ unsafe extern "sysv64" fn switch(
     )
 }
 
-/// Where [`leave`] goes on, on the stack that `switch` left.
+/// Where [`leave`] continues, on the stack that `switch` left.
 #[unsafe(naked)]
 extern "sysv64" fn come_back() {
     naked_asm!("pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx", "ret",)

@@ -1,7 +1,7 @@
 //! Running foreign machine code one instruction at a time, by the trap flag.
 //!
 //! With RFLAGS.TF set, each instruction is followed by a #DB with DR6.BS (SDM vol. 3, 17.3.1.4; AMD APM vol. 2,
-//! 13.1.4). The handler here hands the registers to an observer, which says how to go on. What the flag does not stop
+//! 13.1.4). The handler here hands the registers to an observer, which says how to continue. What the flag does not stop
 //! at, or shows to the code, is for the observer to know: `step::Kind` lists it.
 
 use crate::call::{self, Function, Trap};
@@ -15,7 +15,7 @@ use x86_64::registers::debug::{Dr6, Dr6Flags};
 /// RFLAGS.TF.
 pub const TRAP_FLAG: u64 = 1 << 8;
 
-/// How to go on after a step.
+/// How to continue after a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// With one more instruction.
@@ -35,7 +35,7 @@ static OBSERVER: AtomicPtr<Observer<'static>> = AtomicPtr::new(core::ptr::null_m
 /// Runs `function`, and calls `observer` before its first instruction and after each one.
 ///
 /// # Errors
-/// The exception that ended it. A #DB that is no single step is one.
+/// The exception that ended it. A #DB that is not a single step is one.
 ///
 /// # Safety
 /// As for [`Function::run`].

@@ -120,7 +120,7 @@ impl Switches {
             has_leaf(&cpuid, 0x8000_0007) && registers.cpuid(0x8000_0007, 0).edx & 1 << 9 != 0
         };
         match identity.vendor {
-            // Leaf 6 EAX[1] tells of turbo only while it is on, so it is the register that decides.
+            // Leaf 6 EAX[1] reports turbo only while it is on, so it is the register that decides.
             Vendor::Intel => self.flip(registers, MISC_ENABLE, TURBO_DISABLE, TURBO_DISABLE),
             Vendor::Amd if boosts => self.flip(registers, AMD_HWCR, CPB_DIS, CPB_DIS),
             Vendor::Amd => {
@@ -140,7 +140,8 @@ impl Switches {
         let identity = Identity::read(&leaves(registers));
         if identity.vendor != Vendor::Intel {
             return Err(
-                "it is set on Intel processors only: AMD's P-states name no clock".to_string()
+                "it can be set only on Intel processors: AMD's P-states do not state a clock"
+                    .to_string(),
             );
         }
         let (leaf_6, hybrid) = {
@@ -182,7 +183,7 @@ impl Switches {
         let now = registers.rdmsr(msr).map_err(|_| absent(msr))?;
         if now & mask != bits {
             let _ = registers.wrmsr(msr, before);
-            return Err(format!("MSR {:#x} does not hold {wanted:#x}, it reads {now:#x}", msr.0));
+            return Err(format!("MSR {:#x} does not keep {wanted:#x}, it reads {now:#x}", msr.0));
         }
         self.saved.push((msr, before));
         Ok(format!("MSR {:#x}: {wanted:#x}", msr.0))

@@ -42,7 +42,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 pub enum UartError {
     /// Nothing answers.
-    #[error("no UART answers at {0}")]
+    #[error("no UART responds at {0}")]
     Absent(Place),
     /// Something answers that changes the bytes it loops back.
     #[error("the UART at {0} does not pass its loopback test")]
@@ -51,7 +51,7 @@ pub enum UartError {
     #[error("the UART at {0} never becomes ready")]
     Stuck(Place),
     /// It lies where no memory is mapped.
-    #[error("the UART at {0} lies beyond the memory that is mapped")]
+    #[error("the UART at {0} is beyond the mapped memory")]
     Beyond(Place),
 }
 
@@ -226,7 +226,7 @@ impl Uart {
     /// What `send_bytes` of the library does, by one string instruction: below a hypervisor that is one exit and not one for
     /// each byte.
     fn burst(&mut self, port: u16, bytes: &[u8]) -> usize {
-        // SAFETY: the line status register of the device. Flow control is off: `open` asks for none.
+        // SAFETY: the line status register of the device. Flow control is off: `open` requests none.
         let status =
             LSR::from_bits_retain(unsafe { self.device.backend_mut().read(offsets::LSR as u8) });
         self.received |= status & WRONG;
@@ -234,7 +234,7 @@ impl Uart {
             return 0;
         }
         let count = bytes.len().min(if self.device.fifo_enabled() { FIFO_SIZE } else { 1 });
-        // SAFETY: the data register of a UART that has room for so many bytes, which lie in `bytes`; the direction flag is
+        // SAFETY: the data register of a UART that has room for so many bytes, which are in `bytes`; the direction flag is
         // clear (System V ABI 3.2.1).
         unsafe {
             asm!(

@@ -5,7 +5,7 @@
 //! [`crate::call`] at its exit, as an exception would.
 //!
 //! What it cannot end: code that halts with interrupts off, as no counter counts cycles then; code that stops the counter or
-//! masks its entry in the local APIC. The APIC's own timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure
+//! masks its entry in the local APIC. The APIC's own timer cannot be used: its LVT entry has no delivery mode (SDM vol. 3, figure
 //! 10-8), so it cannot send an NMI. [`second`]: another processor can. Code that destroys the interrupt table is ended by nobody
 //! but the machine's own watchdog, which resets it: [`machine`].
 
@@ -128,7 +128,7 @@ impl Watchdog {
         for counter in free.collect::<alloc::vec::Vec<_>>() {
             match Self::on(driver, registers, counter, limit) {
                 Ok(dog) => return Some(dog),
-                // What was tried must not count beside the events.
+                // What was tried must not count together with the events.
                 Err(_) => drop(driver.release(registers, counter)),
             }
         }
@@ -247,7 +247,7 @@ impl Watchdog {
 }
 
 /// From now on the time of foreign code is limited, if a watchdog runs. To be called directly before the code, and
-/// [`leave`] directly after it: in between, the call's exit is a place to go on at.
+/// [`leave`] directly after it: in between, the call's exit is a place to continue at.
 #[inline(always)]
 pub(crate) fn enter() {
     ARMED.armed.store(true, Ordering::Relaxed);

@@ -33,7 +33,7 @@ impl<const BYTES: usize> Arena<BYTES> {
 // SAFETY: the system's allocator is one.
 unsafe impl<const BYTES: usize> GlobalAlloc for Arena<BYTES> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that the system asks for.
+        // SAFETY: the caller's promises are those that the system requests.
         unsafe { std::alloc::System.alloc(layout) }
     }
 
@@ -52,7 +52,7 @@ unsafe impl<const BYTES: usize> GlobalAlloc for Arena<BYTES> {
 // SAFETY: Talc is an allocator.
 unsafe impl<const BYTES: usize> GlobalAlloc for Arena<BYTES> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that Talc asks for.
+        // SAFETY: the caller's promises are those that Talc requests.
         let block = unsafe { self.heap.talc().alloc(layout) };
         if block.is_null() {
             crate::bare::arena_is_full(BYTES);
@@ -82,7 +82,7 @@ mod bare {
     use talc::TalcCell;
     use talc::source::Manual;
 
-    /// Every byte of it is zero before its first use, so that it lies in `.bss` and makes no file larger.
+    /// Every byte of it is zero before its first use, so that it is in `.bss` and makes no file larger.
     #[repr(C, align(4096))]
     pub(super) struct Heap<const BYTES: usize> {
         memory: UnsafeCell<[MaybeUninit<u8>; BYTES]>,

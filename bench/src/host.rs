@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use std::io::Write;
 use std::panic::catch_unwind;
 
-/// What was asked for, in the words of Rust's own test harness: `cargo test`, `cargo bench` and cargo-nextest give those.
+/// What was requested, in the words of Rust's own test harness: `cargo test`, `cargo bench` and cargo-nextest give those.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Asked {
     /// Names, or parts of names.

@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 /// Longest text that is kept.
 pub const MAX_BYTES: usize = 512;
 
-/// A text for the firmware, which reads it behind an invalid opcode (UD2) and writes it into the fault's record.
+/// A text for the firmware, which reads it after an invalid opcode (UD2) and writes it into the fault's record.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Message {

@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// Room for one value between set-up and teardown of a run. Without a flag that tells whether it is full, so that taking the
+/// Room for one value between set-up and teardown of a run. Without a flag that states whether it is full, so that taking the
 /// value costs the measured function nothing but its address.
 #[derive(Debug)]
 pub struct Slot<T>(UnsafeCell<MaybeUninit<T>>);

@@ -6,9 +6,9 @@ use object::pe::{self, IMAGE_DIRECTORY_ENTRY_DEBUG, ImageDosHeader, ImageNtHeade
 use object::read::pe::ImageNtHeaders;
 use object::write::pe::{NtHeaders, Writer};
 
-/// `program` with the section `name` of `content` behind its own.
+/// `program` with the section `name` of `content` after its own.
 pub(crate) fn add(program: &[u8], name: [u8; 8], content: &[u8]) -> Result<Vec<u8>> {
-    let dos = ImageDosHeader::parse(program).context("it is no UEFI program")?;
+    let dos = ImageDosHeader::parse(program).context("it is not a UEFI program")?;
     let mut at = dos.nt_headers_offset().into();
     let (nt, directories) = ImageNtHeaders64::parse(program, &mut at)?;
     let sections = nt.sections(program, at)?;

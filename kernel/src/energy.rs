@@ -1,4 +1,4 @@
-//! Energy beside counts: from what a job asks for to figures in joules.
+//! Energy in addition to counts: from what a job requests to figures in joules.
 //!
 //! The registers move about once in a millisecond, and a run takes less than that. So energy is read around all runs of a code size
 //! together, and around all tasks; a figure has its resolution, and one that its resolution would hide is none.
@@ -18,7 +18,7 @@ use protocol::record::{
 /// The processor's registers of energy, or why there are none.
 pub type Meters<'a> = Result<&'a mut dyn Source, NoEnergy>;
 
-/// Energy that a job asks for.
+/// Energy that a job requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// What the figure is called: the label that the job gives it, or its text.
@@ -28,7 +28,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What a request asks for, if it is energy.
+    /// What a request requests, if it is energy.
     #[must_use]
     pub fn of(request: &Request) -> Option<Self> {
         let domain = match energy::of(request)? {
@@ -173,7 +173,7 @@ fn metric(
         // Enough that the difference takes eight updates.
         let times = (8 * update).div_ceil(longer.saturating_sub(ticks).max(1));
         return Err(format!(
-            "all runs of both codes differ by {units} units of 2^-{unit} J, and the register moves by {} at once, each {us} us: \
+            "all runs of both codes differ by {units} units of 2^-{unit} J, and the register changes by {} at once, every {us} us: \
              that cannot be told from nothing; take some {times} times the runs or turns of the loop",
             large.step
         ));
@@ -253,7 +253,7 @@ fn total(
     if part.units() <= part.step {
         let us = interval.update().saturating_mul(1_000_000) / source.hz().max(1);
         return Err(format!(
-            "the tasks took too short for it: {} units of 2^-{unit} J, and the register moves by {} at once, each {us} us",
+            "the tasks were too short for it: {} units of 2^-{unit} J, and the register changes by {} at once, every {us} us",
             part.units(),
             part.step
         ));

@@ -99,7 +99,7 @@ fn known<'a>(tables: &Tables<'a>, identity: &Identity, cpuid: &impl Cpuid) -> Na
 }
 
 fn refused(reason: &str) -> Names<'static> {
-    let text = format!("no events by name, raw events can be counted all the same: {reason}");
+    let text = format!("no events by name, but raw events can be counted: {reason}");
     Names {
         core: None,
         record: EventTables { absent: Some(reason.to_string()), ..EventTables::default() },

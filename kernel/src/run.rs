@@ -22,11 +22,11 @@ use protocol::job::{Item, Job, Memory};
 use protocol::memory::beyond;
 use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Outcome, Record};
 
-/// How often the screen is drawn anew, as a part of the time between two progress records.
+/// How often the screen is drawn again, as a part of the time between two progress records.
 const SHOWN_BETWEEN: u64 = 10;
 
 /// What the scheduler leaves otherwise than it found it: the address space of the task that ran last, and the null SS of an
-/// interrupt out of ring 3 (SDM vol. 3, 7.14.2). It is put back and no task's doing.
+/// interrupt out of ring 3 (SDM vol. 3, 7.14.2). It is restored and no task's doing.
 const OF_THE_SCHEDULER: [&str; 2] = ["CR3", "SS"];
 
 /// Runs every item of `job`, in order, writes their records to the report of `heart`, and judges them by the job's

@@ -85,7 +85,7 @@ pub fn build(copy: &Path, packages: &[&str]) -> Result<Built> {
     command.args(["test", "--no-run", "--lib", "--no-fail-fast", "--profile", "mutants"]);
     command.args(packages.iter().flat_map(|package| ["--package", package]));
     command.arg("--message-format=json").current_dir(copy);
-    // What a mutant leaves unused is no error.
+    // What a mutant leaves unused is not an error.
     command.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", copy.join("target"));
     command.env_remove("CARGO_MANIFEST_DIR").stderr(Stdio::piped());
     let output = command.output().context("cargo cannot be run")?;

@@ -2,7 +2,7 @@
 //!
 //! All mutants of a package are written into one copy of its source, each after a switch that is read when the tests
 //! run (*mutant schemata*). What does not build is found by what the compiler says of the copy. One run of each test
-//! tells which mutants it reaches, and a mutant is tried on the tests that reach it. What is computed while the compiler
+//! states which mutants it reaches, and a mutant is tried on the tests that reach it. What is computed while the compiler
 //! runs cannot be switched and gets a build of its own.
 //!
 //! The mutants are those of `cargo mutants --list --json`; the account has the form of its `outcomes.json`.

@@ -20,7 +20,7 @@ pub enum Site {
     Guard(usize),
     /// It is computed while the compiler runs.
     Constant,
-    /// No expression: `||` beside a `let` does not build.
+    /// No expression: `||` next to a `let` does not build.
     Never,
     /// Alone in a build of its own.
     Alone,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The variable that the switches read.
 const SWITCH: &str = "SCHEMATA";
-/// A mutant may ask for any amount of memory.
+/// A mutant may request any amount of memory.
 const LIMIT_KIB: u64 = 8 << 20;
 /// Tests that a mutant is tried on first, the quickest ones: most mutants fail one of them. Each time all pass, four times as
 /// many follow: the harness runs what it is given in an order of its own.

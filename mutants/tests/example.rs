@@ -48,7 +48,7 @@ fn what_becomes_of_each_mutant_of_the_example() {
         "replace twice -> usize with 1",
         "replace * with + in twice",
         "replace * with / in twice",
-        // Beside a `let`.
+        // Next to a `let`.
         "replace && with || in digits",
     ];
     assert_eq!(found["Unviable"], unviable);

@@ -11,7 +11,7 @@ fn every_job_of_counting_and_of_switches_gives_its_figures() {
     let line = ["bench", "--brief", "--boots", "1", "--json", "figures.json"];
     let called = xtask(folder.path(), &[&line[..], &parts].concat());
     assert_eq!(called.code, 0, "{called:#?}");
-    assert!(called.err.contains("note: each job of counting ran once and small"), "{}", called.err);
+    assert!(called.err.contains("note: each counting job ran small and once"), "{}", called.err);
     let text = fs::read_to_string(folder.path().join("figures.json")).unwrap();
     let figures: Vec<Value> = serde_json::from_str(&text).unwrap();
     let named = |name: &str| {

@@ -218,7 +218,7 @@ fn x10_a_replay_of_what_is_no_report_says_why() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("text"), "hello").unwrap();
     let call = |name: &str| xtask(folder.path(), &["replay", name]);
-    call("text").fails_with(2, &["text is no report"]);
+    call("text").fails_with(2, &["text is not a report"]);
     call("none").fails_with(2, &["cannot read none"]);
     let empty = r#"{"report":1,"run":{},"exit_code":0,"records":[]}"#;
     fs::write(folder.path().join("empty.json"), empty).unwrap();

@@ -201,8 +201,8 @@ fn names_of_baselines_are_no_paths() {
     let folder = tempfile::tempdir().unwrap();
     for option in ["--save-baseline", "--baseline"] {
         for (name, part) in [
-            ("../x", "is no path"),
-            ("a/b", "is no path"),
+            ("../x", "is not a path"),
+            ("a/b", "is not a path"),
             (".x", "begins with a letter"),
             ("", "1 to 100"),
         ] {

@@ -346,7 +346,7 @@ fn names_are_there(called: &Called) {
     for name in ["asks()", "asks in ring 3"] {
         let text = named(name)["text"].as_str().unwrap();
         assert!(
-            text.ends_with("; int 0x80 is a system call, and there is no system below it"),
+            text.ends_with("; int 0x80 is a system call, and there is no operating system"),
             "{text}"
         );
         assert_eq!(named(name)["fault"]["function"], "asks", "{text}");

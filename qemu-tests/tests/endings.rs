@@ -101,7 +101,7 @@ fn a_run_that_fails_leaves_the_report_that_was_there() {
     let none = ["run", "--asm", "nop", "--cpu", "qemu64,nosuch=1", "--out", "report"];
     xtask(folder.path(), &none).fails_with(2, &["--cpu qemu64,nosuch=1: ", "nosuch' not found"]);
     let unknown = ["run", "--asm", "nop", "--cpu", "broadwel", "--out", "report"];
-    let near = "QEMU knows no processor `broadwel`; near it are Broadwell";
+    let near = "QEMU has no processor `broadwel`; near it are Broadwell";
     xtask(folder.path(), &unknown).fails_with(2, &[near]);
     assert_eq!(fs::read_to_string(folder.path().join("report")).unwrap(), "of yesterday");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -124,7 +124,7 @@ fn bad_requests_end_with_code_2_and_say_what_may_have_been_meant() {
         (&["--cpu", "6.999"], &["its model is \"999\""]),
         (&["--cpu", "skylake", "l2_rqst.mis"], &["near it are L2_RQSTS.MISS"]),
         (&["--cpu", "skylake", "nothing*"], &["no event of skylake fits \"nothing*\""]),
-        (&["--cpu", "skylake", "--decode", "zz"], &["\"zz\" is no number"]),
+        (&["--cpu", "skylake", "--decode", "zz"], &["\"zz\" is not a number"]),
         (&["--cpu", "zen4", "--decode", "0x200000"], &["reserved in an AMD"]),
         (&["--msr", "0x1a6=1"], &["--decode"]),
         (&["--cpu", "skylake", "--event-file", "none.json"], &["none.json"]),
@@ -139,7 +139,7 @@ fn bad_requests_end_with_code_2_and_say_what_may_have_been_meant() {
     fs::write(folder.path().join("mine.json"), MINE).unwrap();
     let run =
         ["run", "--asm", "nop", "--pmu", "none", "--accel", "tcg", "--event-file", "mine.json"];
-    xtask(folder.path(), &run).fails_with(2, &["mine.json: say for which processor"]);
+    xtask(folder.path(), &run).fails_with(2, &["mine.json: name the processor"]);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_damaged_table_is_refused_and_raw_events_still_work() {
     let cut = whole[..whole.len() - 10_000].to_vec();
     for (ramdisk, part) in [
         (flipped, "the event table is damaged: its checksum is"),
-        (foreign, "this is no event table"),
+        (foreign, "this is not an event table"),
         (cut, "section 1 of the ramdisk is truncated"),
     ] {
         let pmu = Given::Emulated(Model::Skylake);

@@ -44,7 +44,11 @@ fn a_truncated_ramdisk() {
 fn a_ramdisk_of_a_newer_version() {
     let mut bytes = packed();
     bytes[8] = 2;
-    refused(bytes, ErrorCode::BadJob, "protocol version 2; this firmware knows up to 1");
+    refused(
+        bytes,
+        ErrorCode::BadJob,
+        "protocol version 2; this firmware supports versions up to 1",
+    );
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn a_hang_is_ended_by_the_timeout() {
     assert_eq!(ran.ending, Ending::TimedOut(Duration::from_secs(2)));
     assert_eq!(ran.report.exit_code(), 3);
     assert!(ran.complaint.unwrap().contains("stopped after 2 s"));
-    assert!(ran.report.problems.iter().any(|p| p.to_string().contains("end record never came")));
+    assert!(ran.report.problems.iter().any(|p| p.to_string().contains("end record is missing")));
 }
 
 #[test]

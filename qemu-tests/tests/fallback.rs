@@ -122,7 +122,7 @@ fn a_qemu_older_than_the_plugin_steps_and_counts_the_same() {
     };
     let found = Found::at(old.clone()).unwrap();
     assert!(found.version.is_some_and(|version| version < Version(8, 0, 0)), "{found}");
-    assert!(found.plugins().unwrap_err().contains("takes QEMU 10.0 or newer, and this is 7.2"));
+    assert!(found.plugins().unwrap_err().contains("needs QEMU 10.0 or newer, this is 7.2"));
     let kernel = tree().build_guest("pmu-guest").unwrap_or_else(|error| panic!("{error}"));
     for (model, group) in
         [(Model::Skylake, "counts"), (Model::Zen2, "counts"), (Model::Skylake, "stepped")]

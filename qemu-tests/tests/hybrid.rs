@@ -127,7 +127,7 @@ fn x13_each_kind_of_core_has_its_own_table_counters_plan_and_results() {
     let (counters, passes) = counters_and_passes(eight_e);
     assert!(counters <= 6 && passes == 2, "{eight_e:#?}");
     let [error] = &ran.errors()[..] else { panic!("{:?}", ran.errors()) };
-    let text = "core = \"low-power\", and there is none in use; there are: performance (processor 0), efficient \
+    let text = "core = \"low-power\", but none is in use; there are: performance (processor 0), efficient \
                 (processors 1, 2)";
     assert_eq!((error.item, error.text.as_str()), (Some(2), text));
     let counts: Vec<&CountResult> = ran.report.counts().collect();
@@ -201,7 +201,7 @@ fn x13_every_output_keeps_the_kinds_of_core_apart() {
         }
     }
     let few = ["run", "job.toml", "--pmu", "goldencove:2+gracemont", "--cpus", "2"];
-    let reason = "--pmu goldencove:2+gracemont is for 3 processors, and --cpus is 2";
+    let reason = "--pmu goldencove:2+gracemont needs 3 processors, but --cpus is 2";
     xtask(folder, &few).fails_with(2, &[reason]);
     let makers = ["run", "job.toml", "--pmu", "goldencove+zen4"];
     let reason = "goldencove and zen4 are of different makers, GenuineIntel and AuthenticAMD";

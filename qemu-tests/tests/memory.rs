@@ -183,8 +183,8 @@ fn n5_memory_holds_what_was_asked_for_and_ends_where_it_should() {
     let errors: Vec<_> = ran.errors().iter().map(|e| (e.item.unwrap(), e.code, &*e.text)).collect();
     let [behind, before, both, giant] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!((behind.0, behind.1), (3, ErrorCode::SnippetFault));
-    assert!(behind.2.ends_with(", 8 bytes behind the end of memory `list`"), "{behind:?}");
-    assert!(before.2.ends_with(", 16 bytes in front of memory `list`"), "{before:?}");
+    assert!(behind.2.ends_with(", 8 bytes after the end of memory `list`"), "{behind:?}");
+    assert!(before.2.ends_with(", 16 bytes before memory `list`"), "{before:?}");
     assert_eq!(
         (both.0, both.1, giant.0, giant.1),
         (6, ErrorCode::Unsupported, 7, ErrorCode::Unsupported)

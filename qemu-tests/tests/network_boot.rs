@@ -58,7 +58,7 @@ fn x9_pxe_boots_and_what_is_uploaded_is_the_report_of_the_serial_line() {
     let machine = Machine::new(folder.path(), PathBuf::new());
     let mut on = start(&machine, &card(&given, "barecount.efi"));
     // The server does not take it: it stays.
-    on.wait_for("NOT SENT: the server answers 500 INTERNAL SERVER ERROR", 1);
+    on.wait_for("NOT SENT: the server responds 500 INTERNAL SERVER ERROR", 1);
     on.wait_for(QUESTION, 1);
     on.reset();
     // The next boot sends it, and measures nothing.
@@ -142,14 +142,14 @@ fn where_reports_are_sent_has_to_be_a_folder_on_a_server() {
     for (url, reason) in [
         ("ftp://10.0.2.2/", "`ftp://10.0.2.2/` begins with neither http:// nor tftp://"),
         ("http://10.0.2.2/report", "does not end with a slash"),
-        ("tftp://server/x/", "it has to be an IPv4 address"),
+        ("tftp://server/x/", "it must be an IPv4 address"),
         ("http://10.0.2.2:99999/", "has the port `99999`"),
     ] {
         image(&["--network", "server", "--upload", url]).fails_with(2, &["--upload", reason]);
     }
     let url = "http://10.0.2.2/";
     image(&["--out", "a.img", "--save", "off", "--upload", url])
-        .fails_with(2, &["--upload and --save off"]);
+        .fails_with(2, &["--upload needs --save on"]);
     image(&["--out", "a.img", "--network", "server"]).fails_with(2, &["cannot be used with"]);
     image(&[]).fails_with(2, &["--out"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");

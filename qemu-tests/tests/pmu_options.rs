@@ -46,7 +46,7 @@ fn each_model_is_what_it_claims_to_be() {
 fn the_default_is_a_pmu_and_the_line_says_which_and_why() {
     let called = run(&["--accel", "tcg"]);
     assert_eq!(called.code, 0, "{called:#?}");
-    assert_eq!(line(&called), "pmu: emulated skylake (TCG, as asked, has none of its own)");
+    assert_eq!(line(&called), "pmu: emulated skylake (TCG, as requested, has no PMU)");
     assert!(called.out.contains("PMU version 4"), "{called:#?}");
     let called = run(&["--accel", "tcg", "--boot", "bios"]);
     assert_eq!(called.code, 0, "{called:#?}");
@@ -71,7 +71,7 @@ fn a_contradiction_ends_before_anything_starts() {
     for (arguments, part) in [
         (&["--pmu", "skylake", "--boot", "bios"][..], "--boot direct"),
         (&["--pmu", "zen4", "--icount", "off"], "--icount off"),
-        (&["--pmu", "host", "--accel", "tcg"], "only KVM hands the host's PMU on"),
+        (&["--pmu", "host", "--accel", "tcg"], "only KVM passes the host's PMU through"),
     ] {
         run(arguments).fails_with(2, &["--pmu", part]);
     }

@@ -278,7 +278,7 @@ fn collect_names_every_defect_of_a_damaged_log() {
         "line 9 is damaged: its checksum is",
         "record 6 is lost",
         "records 8 to 9 are lost",
-        "the end record never came; the last record is 11",
+        "the end record is missing; the last record is 11",
         "1 lines of other text",
         "kernel: hello",
     ] {

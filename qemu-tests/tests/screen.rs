@@ -117,7 +117,7 @@ fn a_crash_is_drawn_and_says_that_it_is_kept_nowhere_else() {
             "THE FIRMWARE FAILED",
             "at 0x66660000",
             "return addresses: 0xffffffff8",
-            "NO SERIAL LINE: no UART answers at port",
+            "NO SERIAL LINE: no UART responds at port",
         ],
         RED,
     );
@@ -165,7 +165,7 @@ fn a_pass_shows_its_figures_the_machine_and_that_there_is_no_serial_line() {
             "spread",
             "no PMU: CPUID announces no performance counters",
             "trust: TSC ticks alone",
-            "NO SERIAL LINE: no UART answers at port 0x3f8",
+            "NO SERIAL LINE: no UART responds at port 0x3f8",
             "page 1 of 2, QR code on page 2",
         ],
         [20, 130, 50],

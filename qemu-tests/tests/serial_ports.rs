@@ -100,12 +100,12 @@ fn a_port_without_a_device_is_said_and_nothing_waits_for_it() {
     assert_eq!(
         device_errors(&report),
         [
-            "serial port COM1: no UART answers at port 0x3f8",
-            "serial port port:0x1230: no UART answers at port 0x1230",
+            "serial port COM1: no UART responds at port 0x3f8",
+            "serial port port:0x1230: no UART responds at port 0x1230",
             "serial port SPCR: ACPI has no such table, or it names no 16550",
             "serial port PCI: no PCI device is a 16550",
-            "serial port mmio:0xfeb00000/4: no UART answers at address 0xfeb00000",
-            "serial port mmio:0xfffffffff0000000/1: the UART at address 0xfffffffff0000000 lies beyond the memory that is mapped",
+            "serial port mmio:0xfeb00000/4: no UART responds at address 0xfeb00000",
+            "serial port mmio:0xfffffffff0000000/1: the UART at address 0xfffffffff0000000 is beyond the mapped memory",
         ]
     );
 }

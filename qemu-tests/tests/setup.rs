@@ -63,7 +63,7 @@ fn the_doctor_says_which_versions_are_good_and_the_option_names_one() {
     let called = xtask(folder.path(), &["--qemu", old.to_str().unwrap(), "doctor"]);
     assert_eq!(called.code, 77, "{called:#?}");
     assert!(called.out.contains("QEMU: 7.2.22, "), "{called:#?}");
-    assert!(called.out.contains("plugins in QEMU: no: its plugin takes QEMU 10.0"), "{called:#?}");
+    assert!(called.out.contains("plugins in QEMU: no: its plugin needs QEMU 10.0"), "{called:#?}");
     let missing = called.out.lines().find(|line| line.starts_with("missing")).unwrap();
     assert!(
         missing.contains("QEMU for the emulated PMU") && missing.contains("good: 10.0 or newer")
@@ -77,7 +77,7 @@ fn the_doctor_says_which_versions_are_good_and_the_option_names_one() {
 fn an_emulator_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let called = run(folder.path(), &folder.path().join("nothing"), &["--pmu", "none"]);
-    called.fails_with(77, &["QEMU is missing", "nothing is no program", "BARECOUNT_QEMU"]);
+    called.fails_with(77, &["QEMU is missing", "nothing is not a program", "BARECOUNT_QEMU"]);
 }
 
 /// Cargo takes a few hundred milliseconds to say that nothing is to be done, and was asked three times.

@@ -102,12 +102,13 @@ fn collect_says_what_is_no_stick_and_what_is_not_on_one() {
     let folder = tempfile::tempdir().unwrap();
     let call = |more: &[&str]| xtask(folder.path(), &[&["collect", "--image"], more].concat());
     fs::write(folder.path().join("text"), "no stick").unwrap();
-    call(&["text"]).fails_with(2, &["text is no stick of `image --save on`: no partition table"]);
+    call(&["text"])
+        .fails_with(2, &["text is not a stick of `image --save on`: no partition table"]);
     call(&["none"]).fails_with(2, &["cannot read none"]);
     image(folder.path(), "off.img", JOB, &["--save", "off"]);
     call(&["off.img"]).fails_with(2, &["off.img is no stick", "no folder barecount"]);
     image(folder.path(), "new.img", JOB, &[]);
-    call(&["new.img"]).fails_with(2, &["0 saved, room for 11 more", "no whole report is saved"]);
+    call(&["new.img"]).fails_with(2, &["0 saved, room for 11 more", "it has no complete report"]);
     call(&["new.img", "--report", "7"]).fails_with(2, &["new.img: no report 7"]);
     let both = ["collect", "--image", "new.img", "--serial", "text"];
     xtask(folder.path(), &both).fails_with(2, &["cannot be used with"]);

@@ -128,12 +128,12 @@ fn e2_a_linux_kernel_is_started_with_its_initrd_and_command_line_and_counts_exac
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("text"), "no program").unwrap();
+    fs::write(folder.path().join("text"), "not a program").unwrap();
     let call = |words: &[&str]| vm(folder.path(), words);
     call(&["--pmu", "zen4"]).fails_with(2, &["--kernel", "--disk", "--iso"]);
     call(&["--disk", "text"]).fails_with(2, &["--pmu"]);
     call(&["--pmu", "zen4", "--disk", "no.img"]).fails_with(2, &["cannot read no.img"]);
-    call(&["--pmu", "zen4", "--kernel", "text"]).fails_with(2, &["text: it is no EFI program"]);
+    call(&["--pmu", "zen4", "--kernel", "text"]).fails_with(2, &["text: it is not an EFI program"]);
     let text = ["--pmu", "zen4", "--disk", "text"];
     // A disk without a loader: the application says so, and the time is up.
     let called = call(&[&text[..], &["--shift", "6", "--timeout", "40"]].concat());

@@ -17,7 +17,7 @@ pub struct Table {
     pub long: bool,
 }
 
-/// Rows with what has to be known beside them.
+/// Rows with what must be known in addition to them.
 impl Table {
     fn new(title: impl Into<String>, heads: &[(&'static str, bool)]) -> Self {
         Self { title: title.into(), heads: heads.to_vec(), rows: Vec::new(), long: false }

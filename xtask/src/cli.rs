@@ -21,7 +21,7 @@ Examples:
 pub struct Run {
     /// The job file; without it and without --asm, a tour of measurements.
     pub job: Option<PathBuf>,
-    /// What to change in the job.
+    /// Changes to the job.
     #[command(flatten)]
     pub overrides: Overrides,
     /// The machine.
@@ -67,37 +67,37 @@ pub struct Machine {
     /// The guest's PMU.
     #[arg(long, value_name = "MODEL", default_value_t, value_parser = Pmu::parser())]
     pub pmu: Pmu,
-    /// Who counts for it.
+    /// What counts for it.
     #[command(flatten)]
     pub by: CountingOption,
-    /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of what is said and done about it.
+    /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of how it is reported and handled.
     #[arg(long, value_name = "NAME", hide = true)]
     pub pmu_fault: Option<String>,
-    /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the image for a stick.
+    /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the disk image that a stick gets.
     #[arg(long, value_enum, default_value_t)]
     pub boot: Boot,
-    /// Give up after so many seconds.
+    /// Stop with an error after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(60.0))]
     pub timeout: Timeout,
-    /// Take a machine that writes no record for so many seconds as hung in its item; the items behind it run in
-    /// another boot. Without it, a hang lasts until --timeout.
+    /// If the machine writes no record for this many seconds, end its item as hung; the items after it run in another
+    /// boot. Without it, a hang lasts until --timeout.
     #[arg(long, value_name = "SECONDS")]
     pub item_timeout: Option<Timeout>,
-    /// How often to boot again, at most, when an item took the machine or the firmware down. One that was lost behind
-    /// others is tried once more in a clean boot, so it may take two.
+    /// The maximum number of further boots after items that crashed the machine or the firmware. An item that crashed after
+    /// others in the same boot is run again in a clean boot, so it may need two.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub reboots: u32,
-    /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `auto`: 0, but 6
-    /// for UEFI, which boots too slowly else; `off`: the TSC follows the host's clock.
+    /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `auto`: 0, but 6 for UEFI, which
+    /// otherwise boots too slowly; `off`: the TSC follows the host's clock.
     #[arg(long, value_name = "SHIFT", default_value_t)]
     pub icount: Icount,
-    /// Processors of the guest. Without it, as many as the job needs: those that it names, or its `cpus`.
+    /// Processors of the guest. Default: as many as the job needs, by the processors that it names, or its `cpus`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub cpus: Option<u32>,
-    /// Memory of the guest in MiB. Without it, 256 and 16 more for each processor but the first.
+    /// Memory of the guest in MiB. Default: 256, plus 16 for each processor after the first.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
     pub memory: Option<u32>,
-    /// QEMU's -cpu, in place of the one that fits the accelerator.
+    /// QEMU's -cpu option. Default: one that suits the accelerator.
     #[arg(long, value_name = "MODEL")]
     pub cpu: Option<String>,
 }
@@ -106,16 +106,16 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub struct Output {
-    /// The report's form.
+    /// The report's format.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Write it to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Write what was sampled to this file as folded stacks, for flame graphs.
+    /// Write the samples to this file as folded stacks, for flame graphs.
     #[arg(long, value_name = "FILE")]
     pub samples_folded: Option<PathBuf>,
-    /// Write what was sampled to this file in pprof's form, for `pprof` and viewers that read it.
+    /// Write the samples to this file in pprof's format, for `pprof` and viewers that read it.
     #[arg(long, value_name = "FILE")]
     pub samples_pprof: Option<PathBuf>,
     /// Write a plot of each history to this folder, as SVG.
@@ -145,7 +145,7 @@ Example:
   cargo xtask new counts
   cargo xtask run --crate counts")]
 pub struct New {
-    /// The folder to make. Nothing in it is overwritten.
+    /// The folder to create. Nothing in it is overwritten.
     pub path: PathBuf,
 }
 
@@ -158,33 +158,33 @@ The image is a whole disk. Write it to a stick, for example:
 pub struct Image {
     /// The job file; without it and without --asm, a tour of measurements.
     pub job: Option<PathBuf>,
-    /// What to change in the job.
+    /// Changes to the job.
     #[command(flatten)]
     pub overrides: Overrides,
-    /// An emulated PMU for UEFI machines that have SVM and count instructions, as QEMU's TCG does; on all others the
-    /// image boots without.
+    /// Use this emulated PMU on UEFI machines with SVM and a clock that counts instructions, such as QEMU's TCG; other
+    /// machines boot the image without it.
     #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser(), help_heading = "Image")]
     pub pmu: Option<Emulated>,
-    /// Serial ports that the report goes to, at the same time. auto: COM1 and the port that ACPI names as the console's; if
-    /// there is neither, the first other one that works. all: every one that works. Or some of com1 to com4, spcr, dbg2, pci,
-    /// port:0x3f8 and mmio:0xfe034000/4 (address and distance of the registers), with commas.
+    /// Serial ports that get the report, all at the same time. auto: COM1 and the console port that ACPI names; if
+    /// neither exists, the first other port that works. all: every port that works. Or a list of com1 to com4, spcr, dbg2,
+    /// pci, port:0x3f8 and mmio:0xfe034000/4 (address and distance of the registers), separated by commas.
     #[arg(long, value_name = "PORTS", help_heading = "Image")]
     pub serial: Option<SerialPorts>,
     /// Have the firmware write KTAP, the kernel's test protocol, with the records as diagnostics.
     #[arg(long, help_heading = "Image")]
     pub ktap: bool,
-    /// Whether a UEFI machine saves each report on the stick, and shows it: the machine is reset once for that.
+    /// Whether a UEFI machine saves each report on the stick and shows it; this takes one reset of the machine.
     #[arg(long, value_enum, default_value_t = OnOff::On, conflicts_with = "network", help_heading = "Image")]
     pub save: OnOff,
     /// Where a UEFI machine sends each report: the URL of a folder, http://SERVER:PORT/FOLDER/ (by PUT) or
-    /// tftp://ADDRESS:PORT/FOLDER/; without a port, the usual one.
+    /// tftp://ADDRESS:PORT/FOLDER/. Without a port, the protocol's default.
     #[arg(long, value_name = "URL", value_parser = stick::upload::Target::parse, help_heading = "Image")]
     pub upload: Option<Target>,
     /// The image to write.
     #[arg(long, value_name = "FILE", required_unless_present = "network", help_heading = "Image")]
     pub out: Option<PathBuf>,
-    /// In place of an image, write what a boot server gives out: barecount.efi for UEFI's PXE and HTTP boot, boot.ipxe for iPXE, and
-    /// what that loads on a BIOS machine.
+    /// Instead of an image, write the files of a boot server: barecount.efi for UEFI's PXE and HTTP boot, boot.ipxe for iPXE,
+    /// and the files that iPXE loads on a BIOS machine.
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Image")]
     pub network: Option<PathBuf>,
 }
@@ -206,22 +206,22 @@ pub struct Collect {
     #[arg(long, value_name = "DEVICE|FILE|-", required_unless_present_any = ["qr", "image"])]
     pub serial: Option<PathBuf>,
     /// The QR codes of the last screen: photographs of them, or files with the text that a phone shows; `-` for standard
-    /// input. One file may have several codes. What they hold is a digest: each item's figures, and what it missed.
+    /// input. One file may have several codes. They contain a digest: each item's figures, and the expectations it missed.
     #[arg(long, value_name = "PICTURE|TEXT|-", num_args = 1.., conflicts_with_all = ["serial", "image"])]
     pub qr: Vec<PathBuf>,
-    /// A stick on which reports were saved, or an image of one. Lists them, and shows the newest.
+    /// A stick with saved reports, or an image of one. Lists the reports, and shows the newest.
     #[arg(long, value_name = "DEVICE|FILE", conflicts_with = "serial")]
     pub image: Option<PathBuf>,
-    /// Show this one of the reports: its name, or its number.
+    /// Show this report, by name or number.
     #[arg(long, value_name = "NAME|NUMBER", requires = "image")]
     pub report: Option<String>,
-    /// Copy all that was saved on the stick, and the job, to this folder.
+    /// Copy all saved reports and the job from the stick to this folder.
     #[arg(long, value_name = "DIR", requires = "image")]
     pub copy: Option<PathBuf>,
     /// Rate of the device in bits per second: the job's `baud`.
     #[arg(long, default_value_t = protocol::limits::MAX_BAUD)]
     pub baud: u32,
-    /// Give up after so many seconds without the end record. For a file: no waiting.
+    /// Stop with an error after this many seconds without the end record. A file is read without waiting.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(3600.0))]
     pub timeout: Timeout,
     /// The report.
@@ -261,8 +261,8 @@ pub struct Test {
 /// Arguments of `doctor`.
 #[derive(Clone, Debug, Args)]
 pub struct Doctor {
-    /// Also write what apt says of the packages to this folder, without its sources' hosts: for a report of a set-up that
-    /// went wrong.
+    /// Also write apt's output about the packages to this folder, without the hosts of its sources: for a report of a failed
+    /// set-up.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 }
@@ -270,13 +270,13 @@ pub struct Doctor {
 /// Arguments of `bench`.
 #[derive(Clone, Debug, Args)]
 pub struct Bench {
-    /// Boots per way; the median counts.
+    /// Boots of each kind; the median is reported.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
     /// Measure only these parts.
     #[arg(long, value_enum, value_name = "PART")]
     pub only: Vec<BenchPart>,
-    /// Small jobs of counting, each once: shows that they run. Their ratios mean nothing.
+    /// Run the counting jobs small, and once each, to show that they work. Their ratios are meaningless.
     #[arg(long)]
     pub brief: bool,
     /// Also write the figures as JSON to this file.
@@ -287,9 +287,9 @@ pub struct Bench {
 /// A part of `bench`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum BenchPart {
-    /// Files.
+    /// Sizes of files.
     Sizes,
-    /// From the command to the answer.
+    /// Time from the command to the first result.
     Answer,
     /// Boots.
     Boots,
@@ -297,7 +297,7 @@ pub enum BenchPart {
     Snippets,
     /// Stepping, and the paths of interrupts and reads.
     Pmu,
-    /// Counting beside plain TCG.
+    /// Counting, compared with plain TCG.
     Counting,
     /// The same in the distribution's Linux.
     Linux,
@@ -308,7 +308,7 @@ pub enum BenchPart {
 /// What executes the guest.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum Accel {
-    /// Choose.
+    /// KVM if it offers a PMU to guests, else TCG.
     #[default]
     Auto,
     /// The host's processor.
@@ -329,7 +329,7 @@ pub enum Boot {
     Uefi,
 }
 
-/// Form of the report.
+/// Format of the report.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -348,7 +348,7 @@ pub enum Format {
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Color {
-    /// On a terminal that does not object.
+    /// On a terminal, unless the environment disables it.
     Auto,
     /// Always.
     Always,
@@ -357,7 +357,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Makes it so for everything that is printed.
+    /// Applies it to all output.
     pub fn apply(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,

@@ -83,7 +83,7 @@ impl Collector {
         self.report.take(events);
         let records = &self.report.records;
         if self.counted > records.len() {
-            // The machine started anew.
+            // The machine started again.
             (self.items, self.counted) = (0, 0);
         }
         self.items +=

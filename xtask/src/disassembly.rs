@@ -3,7 +3,7 @@
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use std::fmt::Write;
 
-/// The first instruction of `code`, which lies at `address` and is code of so many `bits`, 64 or 32; from a report, so
+/// The first instruction of `code`, which is at `address` and is code of so many `bits`, 64 or 32; from a report, so
 /// that anything else stands for 64. Empty if there is no code.
 #[must_use]
 pub fn instruction(code: &[u8], address: u64, bits: u8) -> String {
@@ -36,7 +36,7 @@ pub struct Decoded {
     pub text: String,
 }
 
-/// All instructions of `code`, one behind the other, at most `limit`. The arguments are those of [`instruction`].
+/// All instructions of `code`, one after the other, at most `limit`. The arguments are those of [`instruction`].
 #[must_use]
 pub fn all(code: &[u8], address: u64, bits: u8, limit: usize) -> Vec<Decoded> {
     let (mut decoded, mut offset) = (Vec::new(), 0);

@@ -63,7 +63,7 @@ fn is_ignored(signal: i32) -> bool {
 #[derive(Debug)]
 pub struct Deferred(());
 
-/// Makes signals wait. What has to be cleaned up is made after this, so that it is gone before.
+/// Makes signals wait. What must be cleaned up is made after this, so that it is gone before.
 #[must_use]
 pub fn defer() -> Deferred {
     STATE.deferred.fetch_add(1, Ordering::SeqCst);
@@ -79,7 +79,7 @@ impl Drop for Deferred {
         STATE.immediate.store(true, Ordering::SeqCst);
         let signal = STATE.signal.swap(0, Ordering::SeqCst);
         if signal != 0 {
-            // It does not come back from any of the three; if it did, the command would only go on to its end.
+            // It does not come back from any of the three; if it did, the command would only continue to its end.
             let _ = low_level::emulate_default_handler(signal as i32);
         }
     }

@@ -1,7 +1,7 @@
 //! What leaves the program: standard output, standard error, files.
 //!
-//! A report that cannot be written is an error and no panic. A reader that has seen enough (`| head`) is no error. A
-//! file is written beside its place and then put there, so that what fails midway leaves the old one.
+//! A report that cannot be written is an error and no panic. A reader that has seen enough (`| head`) is not an error. A
+//! file is written next to its place and then put there, so that what fails midway leaves the old one.
 
 use crate::text::printable_lines;
 use crate::{Failure, Result, interrupt};
@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes to standard output. Styles are left out where it is no terminal.
+/// Writes to standard output. Styles are left out where it is not a terminal.
 ///
 /// # Errors
 /// [`Failure::Output`], except that the reader has gone.
@@ -33,7 +33,7 @@ pub fn say_styled(styled: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{styled}");
 }
 
-/// What stands at a path.
+/// What is at a path.
 enum Place {
     /// Nothing yet, or a plain file with one name: the new content can be put there as a whole.
     Whole(PathBuf, Option<Permissions>),
@@ -55,7 +55,7 @@ fn place(path: &Path) -> io::Result<Place> {
     }
 }
 
-/// A file beside `path`. Its permissions are those of the old one, or what the user's mask leaves of rw-rw-rw-.
+/// A file next to `path`. Its permissions are those of the old one, or what the user's mask leaves of rw-rw-rw-.
 fn beside(path: &Path, old: Option<Permissions>) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();

@@ -12,7 +12,7 @@ use plotters::prelude::*;
 /// Width of a plot, and height of each of its panels, in pixels.
 const SIZE: (u32, u32) = (960, 300);
 
-/// Colours that colour-blind people can tell apart (Okabe and Ito, Color Universal Design), one curve after the other.
+/// Colours that colour-blind people can distinguish (Okabe and Ito, Color Universal Design), one curve after the other.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),

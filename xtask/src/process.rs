@@ -50,7 +50,7 @@ pub fn said(output: &Output) -> String {
         text = String::from_utf8_lossy(&output.stdout).trim().to_string();
     }
     if text.is_empty() {
-        text = format!("it said nothing and ended with {}", output.status);
+        text = format!("it ended with {} and no message", output.status);
     }
     text
 }

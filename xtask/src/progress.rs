@@ -65,7 +65,7 @@ impl Drop for Work {
     }
 }
 
-/// Runs a command to its end and takes what it says, while a line tells that it works.
+/// Runs a command to its end and takes what it says, while a line states that it works.
 ///
 /// # Errors
 /// It cannot be started.

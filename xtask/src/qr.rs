@@ -29,7 +29,7 @@ pub enum QrError {
     },
     /// A picture has no code that can be read.
     #[error(
-        "{}: {} QR codes were found in this picture, and none of barecount's could be read; take it again, straight on, sharp, \
+        "{}: {} QR codes were found in this picture, but none of barecount's could be read; take another picture, straight on, sharp, \
          with the white margin around the code", file.display(), found
     )]
     NoCode {

@@ -1,5 +1,5 @@
 //! A recorded processor for the emulated PMU: `--pmu dump:FILE`. The file holds answers of CPUID in one of the forms of
-//! [`recorded::text`], or is a report: a bring-up's with all leaves, another one with what its machine record tells.
+//! [`recorded::text`], or is a report: a bring-up's with all leaves, another one with what its machine record states.
 
 use crate::collect::Numbered;
 use crate::page;
@@ -38,7 +38,7 @@ pub enum RecordingError {
     Unfit { file: PathBuf, number: usize, error: pmu_model::recording::Unfit },
     /// More than fits.
     #[error(
-        "{}: its {processors} processors with different answers do not fit into the hypervisor's {} bytes for them",
+        "{}: its {processors} processors with different CPUID values do not fit into the hypervisor's {} bytes for them",
         file.display(), slot::BYTES
     )]
     Long { file: PathBuf, processors: usize },
@@ -162,7 +162,7 @@ impl Recorded {
     /// Puts it into the hypervisor's file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read or written, or is no hypervisor.
+    /// The file cannot be read or written, or is not a hypervisor.
     pub fn fill(&self, path: &Path) -> Result<(), RecordingError> {
         let failed = |why: String| RecordingError::Hypervisor { file: path.to_path_buf(), why };
         let of_system = |error: std::io::Error| failed(format!("({error})"));

@@ -24,7 +24,7 @@ pub enum StickError {
         error: io::Error,
     },
     /// Something else is on it.
-    #[error("{} is no stick of `image --save on`: {what}", path.display())]
+    #[error("{} is not a stick of `image --save on`: {what}", path.display())]
     Other {
         /// The image or device.
         path: PathBuf,
@@ -95,7 +95,7 @@ pub fn read(path: &Path) -> Result<Stick, StickError> {
         } else if let Some(name) = Name::parse(&title) {
             let content = content().map_err(failed)?;
             let bytes = names::report(&content);
-            // What is no report begins with a line end.
+            // What is not a report begins with a line end.
             let start = bytes.iter().position(|byte| *byte != names::FILL).unwrap_or(0);
             stick.saved.push(Saved { name, bytes: bytes[start..].to_vec() });
         }

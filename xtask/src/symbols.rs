@@ -115,7 +115,7 @@ impl Symbols {
     }
 
     /// Whether a segment of the file has this address. A symbol without an end, such as the linker's `_end`, would
-    /// otherwise name whatever lies behind it.
+    /// otherwise name the code after it.
     fn has(&self, address: u64) -> bool {
         self.segments.iter().any(|part| part.contains(&address))
     }

@@ -56,7 +56,7 @@ pub fn ascii_controls(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if raw(c) {
-            // All orders lie in the first plane: one unit of UTF-16. Writing to a String does not fail.
+            // All orders are in the first plane: one unit of UTF-16. Writing to a String does not fail.
             let _ = write!(out, "\\u{:04x}", c as u32);
         } else {
             out.push(c);

@@ -30,7 +30,7 @@ pub fn worded(text: &str) -> Cow<'_, str> {
 pub fn run(options: &Options, command: &Command) -> ExitCode {
     options.color.apply();
     if let Err(error) = interrupt::watch() {
-        output::say(&format!("signals end this at once and leave files behind: {error}"));
+        output::say(&format!("signals end this at once and leave temporary files: {error}"));
     }
     if let Some(program) = &options.qemu {
         setup::qemu::choose(program.clone());
@@ -41,7 +41,7 @@ pub fn run(options: &Options, command: &Command) -> ExitCode {
     }
 }
 
-/// Prints the help that was asked for, or what is wrong with the arguments.
+/// Prints the help that was requested, or what is wrong with the arguments.
 pub fn tell(told: &clap::Error) -> ExitCode {
     match told.print() {
         Err(error) if !told.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {

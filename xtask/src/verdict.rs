@@ -46,7 +46,7 @@ impl Tally {
         tally
     }
 
-    /// How the run went, if it came to its end and its figures can be trusted.
+    /// How the run went, if it ended and its figures can be trusted.
     fn outcome(self) -> Outcome {
         match self {
             Self { failed: 1.., .. } => Outcome::Fail,
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-/// How the run went, if it came to its end. A firmware that somebody changed, and nobody knows who, fails it.
+/// How the run went, if it ended. A firmware that somebody changed, and nobody knows who, fails it.
 #[must_use]
 pub fn outcome(report: &Report) -> Outcome {
     let changed = report.errors().any(|error| error.code == ErrorCode::FirmwareChanged);
@@ -75,7 +75,7 @@ pub fn judge(report: &mut Report, job: &Job) {
         {
             let [said, judged] = [said, judged].map(word);
             let text = format!(
-                "item {item} ({name}): the firmware says that it {said}; by its figures and the job it {judged}"
+                "item {item} ({name}): the firmware states that it {said}; by its figures and the job it {judged}"
             );
             report.disputes.push(text);
         }
@@ -102,7 +102,7 @@ pub fn add_up(report: &mut Report) {
             format!("{passed} passed, {failed} failed, {measured} measured, so {outcome}")
         };
         report.disputes.push(format!(
-            "the end record says {}; its records come to {}",
+            "the end record states {}; its records give {}",
             words(said, end.outcome),
             words(tally, outcome)
         ));
@@ -197,11 +197,11 @@ mod tests {
         assert_eq!(forged.exit_code(), 3);
         let [first, second] = &forged.disputes[..] else { panic!("{:?}", forged.disputes) };
         assert!(
-            first.contains("says that it passed; by its figures and the job it failed"),
+            first.contains("states that it passed; by its figures and the job it failed"),
             "{first}"
         );
         assert!(second.contains("1 passed, 0 failed, 0 measured, so pass"), "{second}");
-        assert!(second.ends_with("come to 0 passed, 1 failed, 0 measured, so fail"), "{second}");
+        assert!(second.ends_with("give 0 passed, 1 failed, 0 measured, so fail"), "{second}");
         assert_eq!(sentences(&forged.records[0].record), ["tsc came to 4; expected 99"]);
     }
 

@@ -53,14 +53,14 @@ pub const ALL: [Attribute; 20] = [
     always("e", "count rising edges"),
     always("i", "fewer than the counter mask instead of at least"),
     always("c=N", "count cycles with at least N occurrences, N up to 255"),
-    always("umask=N", "another unit mask than the event's own"),
+    always("umask=N", "a unit mask in place of the event's own"),
     always("counter=N", "on this general-purpose counter only"),
     always("alone", "with no other general-purpose counter"),
     field("any", "count for both hyper-threads", 1 << 21),
     field("eq", "exactly as many as the counter mask", 1 << 36),
     field("pc", "pin control", 1 << 19),
     field("intx", "only inside transactions", 1 << 32),
-    field("intxcp", "without what aborted transactions counted", 1 << 33),
+    field("intxcp", "without the counts of aborted transactions", 1 << 33),
     precise("p", "precise, with constant skid", 1),
     precise("pp", "precise, without skid", 2),
     precise("ppp", "precise, with precise distribution", 3),
@@ -107,7 +107,7 @@ impl Attribute {
             },
             Kind::Msr(addresses) => there(
                 addresses.iter().any(|address| processor.extra_msr(*address).is_some()),
-                "the processor has no such MSR, or none is known for it",
+                "the processor does not have this MSR, or it is not known to",
             ),
         }
     }

@@ -43,7 +43,7 @@ pub fn name(domain: Domain) -> &'static str {
     NAMES[domain as usize].1
 }
 
-/// The domain that a request is for. Modifiers and attributes mean nothing to it: with one it is no energy, and refused where
+/// The domain that a request is for. Modifiers and attributes mean nothing to it: with one it is not an energy, and refused where
 /// events are looked up.
 #[must_use]
 pub fn of(request: &Request) -> Option<Domain> {
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(of_text("power_core/energy-core/"), Some(Domain::Cores));
         assert_eq!(of_text("cpu/energy-ram/"), None);
         assert_eq!(of_text("cycles"), None);
-        // A name of one's own is no modifier.
+        // A name of one's own is not a modifier.
         assert_eq!(of_text("power/energy-ram,name=heat/"), Some(Domain::Memory));
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn corrupts_sibling(core: Option<&Core<'_>>, event: u16) -> bool {
     matches!(event, 0xd0..=0xd3) && core.is_some_and(|core| SIBLING.contains(&core.name()))
 }
 
-/// Tables of the parts whose load latencies need event 03H/82H beside them
+/// Tables of the parts whose load latencies need event 03H/82H in addition to them
 /// (`PMU_FL_MEM_LOADS_AUX`).
 const AUXILIARY: [&str; 3] = ["sapphirerapids", "emeraldrapids", "goldencove"];
 

@@ -139,7 +139,7 @@ impl Generic {
         Self::from_number(index.checked_add(TABLE_NAMES as u8)?)
     }
 
-    /// Whether it asks for the fixed counter.
+    /// Whether it requests the fixed counter.
     #[must_use]
     pub fn is_fixed(self) -> bool {
         self.name().ends_with("-fixed")
@@ -152,7 +152,7 @@ impl Generic {
         if let Some(event) = core.and_then(|core| core.generic(self)) {
             return Meaning::Event(event);
         }
-        // AMD has no fixed counters, so a name that asks for one means nothing there.
+        // AMD has no fixed counters, so a name that requests one means nothing there.
         let wanted = processor.vendor == Vendor::Intel || !self.is_fixed();
         match self.architectural().filter(|_| wanted) {
             Some(event) if event.is_available(processor) => Meaning::Architectural(event),

@@ -7,7 +7,7 @@
 //!    and [`aliases`] what else its table is called.
 //! 2. [`parse`]: a text becomes [`request`]s; [`nanobench`] reads that tool's files into the same.
 //! 3. [`encode`]: a request becomes the ways to count it on this [`processor`], or the reason why
-//!    it cannot be had. [`generic`] names mean the same everywhere, [`architectural`] events need no
+//!    it is not available. [`generic`] names mean the same everywhere, [`architectural`] events need no
 //!    table, and [`attributes`] lists how events can be qualified.
 //! 4. [`assign`]: requests get counters and MSRs, or the smallest set of them that conflicts is
 //!    named; [`passes`] spreads a [`set`] that does not fit at once over the fewest passes.

@@ -3,7 +3,7 @@
 //! One entry a line: `EventNum.UMask[.CMSK=n][.AnyT][.EDG][.INV][.TakenAlone][.CTR=n][.MSR_3F6H=n]`
 //! `[.MSR_PF=n][.MSR_RSP0=n][.MSR_RSP1=n] Name`. Event and unit mask are hexadecimal, the other
 //! numbers decimal or with `0x`. Lines that are empty or start with `#` are skipped. User and
-//! kernel mode are no part of the file: nanoBench has them as options, and the requests leave them
+//! kernel mode are not part of the file: nanoBench has them as options, and the requests leave them
 //! open.
 
 use crate::parse::number::number;
@@ -79,9 +79,7 @@ fn apply(attributes: &mut Attributes, setting: &str) -> Result<(), Kind> {
     };
     let once = |slot: &mut Option<bool>| match (slot.replace(true), value) {
         (None, None) => Ok(()),
-        (None, Some(_)) => {
-            Err(Kind::NanoBench("AnyT, EDG, INV and TakenAlone stand without a value"))
-        }
+        (None, Some(_)) => Err(Kind::NanoBench("AnyT, EDG, INV and TakenAlone take no value")),
         (Some(_), _) => Err(Kind::Twice(key.to_string())),
     };
     let parsed = || {
@@ -165,10 +163,10 @@ mod tests {
             ("C4.0x20 x", 3, "hexadecimal"),
             ("12345.00 x", 0, "hexadecimal"),
             (".00 x", 0, "hexadecimal"),
-            ("C4.20.INV=1 x", 6, "without a value"),
+            ("C4.20.INV=1 x", 6, "take no value"),
             ("C4.20.BLAH x", 6, "unknown setting"),
             ("C4.20.CMSK x", 6, "needs a value"),
-            ("C4.20.CMSK=y x", 6, "no number"),
+            ("C4.20.CMSK=y x", 6, "not a number"),
             ("C4.20.INV.INV x", 10, "twice"),
             ("C4.20.MSR_RSP0=1.MSR_RSP1=2 x", 17, "twice"),
             ("msr_0xE01=0x20000000.msr_700=0x408F34 msr_706 LLC", 0, "hexadecimal"),

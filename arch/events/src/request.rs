@@ -1,12 +1,12 @@
-//! What a user asks for, before any processor is known.
+//! What a user requests, before any processor is known.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// One event as it was asked for.
+/// One event as it was requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The text that asked for it.
+    /// The text that requested it.
     pub text: String,
     /// Where that text starts, in bytes from the beginning of the list.
     pub at: usize,
@@ -74,7 +74,7 @@ pub struct Attributes {
     pub user: Option<bool>,
     /// At CPL 0.
     pub kernel: Option<bool>,
-    /// 0 to 3: not precise, constant skid, no skid asked for, precise distribution.
+    /// 0 to 3: not precise, constant skid, no skid requested, precise distribution.
     pub precise: Option<u8>,
     /// Instead of the event's own unit mask.
     pub umask: Option<u64>,

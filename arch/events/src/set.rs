@@ -21,7 +21,7 @@ pub struct EventSet {
 
 impl EventSet {
     /// The set of a whole list. What this processor cannot count is left out and reported; the rest
-    /// goes on, also the rest of a group.
+    /// continues, also the rest of a group.
     ///
     /// # Errors
     /// [`MixedCores`] if the list names different cores: then nothing of it can be meant for this

@@ -12,7 +12,7 @@ pub enum MachineError {
     #[error("the vendor is {0:?}; CPUID has exactly 12 characters for it")]
     Vendor(String),
     /// A number too large for its bits in CPUID.
-    #[error("the {what} is {value}; CPUID has room for 0 to {most}")]
+    #[error("the {what} is {value}; CPUID allows 0 to {most}")]
     Number { what: &'static str, value: u32, most: u32 },
 }
 
@@ -31,14 +31,13 @@ const EXTENDED_COUNTERS: u32 = 1 << 23;
 /// Leaf 0x80000001 EDX: long mode.
 const LONG_MODE: u32 = 1 << 29;
 
-/// The leaves that a machine record tells of, and what of them was inferred, in words.
+/// The leaves that a machine record reports, and what of them was inferred, in words.
 ///
 /// # Errors
 /// It says something that no processor's CPUID could.
 pub fn leaves(machine: &Machine) -> Result<(Leaves, Vec<String>), MachineError> {
     let mut leaves = Leaves::new();
-    let mut inferred =
-        vec!["of CPUID what a machine record tells; every other leaf is 0".to_string()];
+    let mut inferred = vec!["CPUID from the machine record; every other leaf is 0".to_string()];
     let vendor: [u8; 12] = machine
         .vendor
         .as_bytes()
@@ -72,7 +71,7 @@ pub fn leaves(machine: &Machine) -> Result<(Leaves, Vec<String>), MachineError> 
             CoreType::Atom => 0x20,
             CoreType::Other => 0,
         };
-        inferred.push("the native model of the core (leaf 0x1A): not told, 0".to_string());
+        inferred.push("the native model of the core (leaf 0x1A): not stated, 0".to_string());
         leaves.set(0x1a, 0, [kind << 24, 0, 0, 0]);
     }
     if records != 0 {
@@ -244,8 +243,8 @@ mod tests {
         let intel = |version, counters| Some(pmu(PmuArchitecture::Intel, version, counters, 3));
         let cases = [
             (machine("Genuine", [6, 1, 1], None), "the vendor is \"Genuine\""),
-            (machine("GenuineIntel", [271, 1, 1], None), "the family is 271; CPUID has room for"),
-            (machine("GenuineIntel", [5, 0x10, 1], None), "the model is 16; CPUID has room for"),
+            (machine("GenuineIntel", [271, 1, 1], None), "the family is 271; CPUID allows"),
+            (machine("GenuineIntel", [5, 0x10, 1], None), "the model is 16; CPUID allows"),
             (machine("GenuineIntel", [6, 1, 16], None), "the stepping is 16"),
             (machine("GenuineIntel", [6, 1, 1], intel(4, 33)), "the number of counters is 33"),
             (machine("GenuineIntel", [6, 1, 1], intel(256, 4)), "the PMU's version is 256"),

@@ -1,6 +1,6 @@
 //! Switching the machine off: ACPI specification, 7.4.2.5 and 4.8.3.2.
 //!
-//! The value for the sleep register stands in the DSDT as the package `\_S5`. It is looked up in the table's
+//! The value for the sleep register is in the DSDT as the package `\_S5`. It is looked up in the table's
 //! bytes, not by running the table's code: an interpreter would double the size of the firmware, and with
 //! it the time that a BIOS takes to load it, and the package is a constant on practically every machine.
 
@@ -26,7 +26,7 @@ pub enum Error {
     #[error("the ACPI tables cannot be used: {0}")]
     Tables(String),
     /// There is no constant \_S5 package with the value for the sleep register.
-    #[error("the ACPI tables do not say how to switch off (no constant \\_S5)")]
+    #[error("the ACPI tables do not describe how to switch off (no constant \\_S5)")]
     NoSleepType,
     /// The sleep register is not an I/O port.
     #[error("the sleep control register is not an I/O port")]

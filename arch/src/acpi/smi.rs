@@ -7,7 +7,7 @@ const COMMANDS: [usize; 5] = [52, 53, 54, 55, 95];
 /// The first value that is tried. SeaBIOS knows 0 and 0xb5 (`src/fw/smm.c`); UEFI's services begin at 0.
 const FIRST: u8 = 0xd0;
 
-/// The port, and a value that asks for nothing: none of those that the table names. `None`: the table has no port. It begins with its
+/// The port, and a value that requests nothing: none of those that the table names. `None`: the table has no port. It begins with its
 /// header.
 #[must_use]
 pub fn command(fadt: &[u8]) -> Option<(u16, u8)> {

@@ -90,7 +90,7 @@ impl Apic {
         id_of(&self.registers)
     }
 
-    /// What stood in LVTPC before everything was masked, to be put back at the end.
+    /// What stood in LVTPC before everything was masked, to be restored at the end.
     #[must_use]
     pub fn found_performance_lvt(&self) -> u32 {
         self.performance_lvt

@@ -110,7 +110,7 @@ impl Timer {
         self.period = None;
         write(Register::LvtTimer, LVT_MASK);
         write(Register::TimerInitialCount, 0);
-        // As it was before a long time was asked for.
+        // As it was before a long time was requested.
         if let Kind::Countdown(_) = self.kind {
             write(Register::TimerDivide, DIVIDE_BY_1);
         }
@@ -118,7 +118,7 @@ impl Timer {
 
     fn deadline(&self, at: u64) {
         write(Register::LvtTimer, DEADLINE | u32::from(self.vector));
-        // SAFETY: CPUID says that the register exists. In xAPIC mode the write above is a store, which has to be
+        // SAFETY: CPUID says that the register exists. In xAPIC mode the write above is a store, which must be
         // complete before this one (SDM vol. 3, 10.5.4.1).
         unsafe {
             asm!("mfence", options(nostack, preserves_flags));

@@ -130,7 +130,7 @@ mod tests {
     fn behind_a_copy_of_hyper_vs_interface_the_hypervisor_has_its_own() {
         assert_eq!(named(&[b"Microsoft Hv", b"KVMKVMKVM\0\0\0"]), Some(Hypervisor::Kvm));
         assert_eq!(named(&[b"Microsoft Hv", b"XenVMMXenVMM"]), Some(Hypervisor::Xen));
-        // QEMU's translator with the emulated PMU behind it.
+        // QEMU's translator with the emulated PMU after it.
         assert_eq!(named(&[b"TCGTCGTCGTCG", b"barecountPMU"]), Some(Hypervisor::Tcg));
     }
 

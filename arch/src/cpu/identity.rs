@@ -79,7 +79,7 @@ impl Identity {
     }
 }
 
-/// Leaf 1 ECX bit 31 says that there is a hypervisor; its signature stands in leaf 0x40000000.
+/// Leaf 1 ECX bit 31 says that there is a hypervisor; its signature is in leaf 0x40000000.
 fn hypervisor(cpuid: &impl Cpuid) -> Option<String> {
     const HYPERVISOR: u32 = 1 << 31;
     if cpuid.cpuid1(1).ecx & HYPERVISOR == 0 {

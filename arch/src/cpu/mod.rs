@@ -30,7 +30,7 @@ pub fn serialise() {
 }
 
 /// Highest basic leaf (below 0x4000_0000) or extended leaf (from 0x8000_0000) of the range that `leaf`
-/// lies in. A leaf above it returns another leaf's content, so ask here first.
+/// is in. A leaf above it returns another leaf's content, so ask here first.
 pub fn has_leaf(cpuid: &impl Cpuid, leaf: u32) -> bool {
     let range = leaf & 0xc000_0000;
     let highest = cpuid.cpuid1(range).eax;

@@ -1,4 +1,4 @@
-//! Where a logical processor stands in its package.
+//! Where a logical processor is in its package.
 
 use super::{Cpuid, has_leaf};
 

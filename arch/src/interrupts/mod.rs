@@ -98,7 +98,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     Processor::of_frame(frame).count(frame.vector);
     let handler = HANDLERS[vector].load(Ordering::Acquire);
     if !handler.is_null() {
-        // SAFETY: the only values ever stored, besides null, are `Handler`s from `set_handler`.
+        // SAFETY: the only values ever stored, other than null, are `Handler`s from `set_handler`.
         let handler: Handler = unsafe { core::mem::transmute(handler) };
         return handler(frame);
     }
@@ -114,7 +114,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     without_handler(frame, no_error_code);
 }
 
-/// By this one compiled code asks Linux: who goes on as if it had been answered measures something else.
+/// By this one compiled code asks Linux: who continues as if it had been answered measures something else.
 const SYSTEM_CALL: usize = 0x80;
 
 /// What a stub pushes in place of an error code that should have come.
@@ -142,7 +142,7 @@ fn without_handler(frame: &mut TrapFrame, no_error_code: bool) {
     if handler.is_null() {
         crate::power::stop();
     }
-    // SAFETY: the only value ever stored, besides null, is a `CrashHandler` from `set_crash_handler`.
+    // SAFETY: the only value ever stored, other than null, is a `CrashHandler` from `set_crash_handler`.
     let handler: CrashHandler = unsafe { core::mem::transmute(handler) };
     handler(frame)
 }

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! They come from outside: an emulator that delivers a PMI at vector 0 whatever LVTPC says, an NMI of the machine's own,
-//! one that was asked for and comes when nobody waits any more. The interrupted code has done nothing, so it goes on; what
+//! one that was requested and comes when nobody waits any more. The interrupted code has done nothing, so it continues; what
 //! was measured meanwhile is spoilt, and whoever runs it asks [`take`].
 
 use super::TrapFrame;
@@ -48,7 +48,7 @@ impl fmt::Display for Stray {
         if self.rip == 0 {
             return write!(
                 f,
-                "interrupts of vector {} came without an overflow and did not stop, so they were masked",
+                "interrupts of vector {} kept arriving without an overflow, so they were masked",
                 self.vector
             );
         }
@@ -62,7 +62,7 @@ impl fmt::Display for Stray {
                 self.rip
             )?;
         } else {
-            write!(f, " came at {:#x}, which nothing here asks for", self.rip)?;
+            write!(f, " came at {:#x}, which nothing here requested", self.rip)?;
         }
         match self.count {
             ..=1 => Ok(()),
@@ -82,7 +82,7 @@ pub fn take() -> Option<Stray> {
     })
 }
 
-/// Notes that interrupts of `vector`, which are asked for, came without their cause until they were masked: what counts on
+/// Notes that interrupts of `vector`, which are requested, came without their cause until they were masked: what counts on
 /// them from then on is as spoilt as by a stray one.
 pub(crate) fn storm(vector: u8) {
     if COUNT.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -96,7 +96,7 @@ const PATIENCE: u64 = 16;
 /// So many without anybody's asking, and they are taken for what they say they are: the code gets no further.
 const MOST: u64 = 10_000;
 
-/// Notes the interrupt, if it is a stray one, and lets the interrupted code go on. `no_error_code`: its vector should have
+/// Notes the interrupt, if it is a stray one, and lets the interrupted code continue. `no_error_code`: its vector should have
 /// brought an error code and did not.
 pub(super) fn note(frame: &TrapFrame, no_error_code: bool) -> bool {
     let vector = frame.vector as u8;
@@ -147,7 +147,7 @@ fn explained(frame: &TrapFrame, no_error_code: bool) -> bool {
         // Nothing but INT n brings none.
         return before == [0xcd, vector];
     }
-    // SAFETY: the only values ever stored, besides null, are `Judge`s from `set_judge`.
+    // SAFETY: the only values ever stored, other than null, are `Judge`s from `set_judge`.
     let judge: Judge = unsafe { core::mem::transmute(judge) };
     let bits = if crate::descriptors::is_compatibility(frame.cs) { 32 } else { 64 };
     judge(vector, &at[..length], before, bits)

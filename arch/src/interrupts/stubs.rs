@@ -16,7 +16,7 @@ global_asm!(
     ".if !(vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21 || vector == 29 || vector == 30)",
     "push 0",
     ".else",
-    // INT n of such a vector pushes none, nor does an interrupt from outside: an odd number of words lies below the aligned
+    // INT n of such a vector pushes none, nor does an interrupt from outside: an odd number of words is below the aligned
     // top then. All ones in its place, which no error code is.
     "test spl, 8",
     "jz 2f",

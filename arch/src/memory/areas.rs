@@ -2,7 +2,7 @@
 //!
 //! Each combination has a place of its own, below 4 GiB but for pages of 1 GiB, and physical memory of its own, so that none is mapped
 //! with two types but for the map of all physical memory, through which nothing reaches for it. It is made when it is
-//! first asked for, and kept.
+//! first requested, and kept.
 
 use super::arena::{AREA_BYTES, AREAS};
 use super::space::{DATA, MapError, USER};
@@ -90,7 +90,7 @@ impl Kind {
         place + index * STRIDE
     }
 
-    /// What stands in the entry of a page.
+    /// What is in the entry of a page.
     pub(super) fn flags(self) -> PageTableFlags {
         let entry = self.memory as u64;
         let mut flags = DATA;
@@ -130,7 +130,7 @@ impl Areas {
 fn map(space: &mut Space, frames: &mut Frames, kind: Kind) -> Result<(), MapError> {
     let flags = kind.flags();
     let at = |index| VirtAddr::new(kind.area(index));
-    // The new memory may lie in a cache as write-back through the map of physical memory.
+    // The new memory may are in a cache as write-back through the map of physical memory.
     // SAFETY: ring 0.
     unsafe { cache::write_back_all() };
     match kind.size {

@@ -120,7 +120,7 @@ impl Arena {
         Ok(copy)
     }
 
-    /// The second code area, writable, once a copy asked for it.
+    /// The second code area, writable, once a copy requested it.
     pub fn second_code_mut(&mut self) -> Option<&mut [u8]> {
         self.second?;
         // SAFETY: as for `code_mut`, with the place that `copy` mapped.

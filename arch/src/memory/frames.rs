@@ -17,9 +17,9 @@ pub struct Region {
 
 /// No free range is large enough.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-#[error("out of memory: {bytes} bytes wanted, the largest free range has {largest}")]
+#[error("out of memory: {bytes} bytes requested, the largest free range has {largest}")]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
     /// Bytes of the largest range that is left.
     pub largest: u64,
@@ -44,7 +44,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes the usable regions of a memory map: what lies below 1 MiB and incomplete frames at the edges
+    /// Takes the usable regions of a memory map: what is below 1 MiB and incomplete frames at the edges
     /// are left out.
     pub fn new(usable: impl Iterator<Item = Region>) -> Self {
         let mut frames =

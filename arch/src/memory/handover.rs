@@ -1,6 +1,6 @@
 //! The boot loader's page tables, as far as they are needed to get away from them.
 //!
-//! A map of all physical memory would make this simpler, and is what most kernels ask for; the boot loader
+//! A map of all physical memory would make this simpler, and is what most kernels request; the boot loader
 //! makes it one 2 MiB page at a time, which under emulation takes longer than everything else that
 //! barecount does at its start. The recursive entry costs nothing.
 
@@ -34,7 +34,7 @@ impl Handover {
         Self(unsafe { RecursivePageTable::new_unchecked(table, index) })
     }
 
-    /// The physical address behind a mapped one.
+    /// The physical address of a mapped one.
     #[must_use]
     pub fn physical(&self, address: VirtAddr) -> Option<PhysAddr> {
         self.0.translate_addr(address)

@@ -6,12 +6,12 @@
 //! | `0x1_0000` to `0x4000_0000` | a program: compiled code that an item calls ([`super::program`]) | RX, R, RW |
 //! | `0x4000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
 //! | `0x5000_0000` | memory areas in pages of 4 KiB and 2 MiB ([`super::areas`]) | RW |
-//! | `0x7000_0000` | memory that an item asks for, while it fits ([`super::requested`]) | RW |
+//! | `0x7000_0000` | memory that an item requests, while it fits ([`super::requested`]) | RW |
 //! | `0x8000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |
 //! | `0x0000_1010_0000_0000` | memory areas in pages of 1 GiB ([`super::areas`]) | RW |
 //! | `0x0000_2000_0000_0000` | code for ring 3, a page ([`super::user`]) | RX |
 //! | `0x0000_2000_0010_0000` | stack of ring 3, a page | RW |
-//! | `0x0000_3000_0000_0000` | memory that an item asks for and that does not fit below | RW |
+//! | `0x0000_3000_0000_0000` | memory that an item requests and that does not fit below | RW |
 //! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
 //! | `0xffff_9000_0000_0000` to `0xffff_b800_0000_0000` | what the boot loader maps, and the pool for the new page tables | not mapped later |
 //! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
@@ -20,7 +20,7 @@
 //! | `0xffff_ff00_0000_0000` | the boot loader's page tables, recursively | not mapped later |
 //! | `0xffff_ffff_8000_0000` | the firmware's image, linked for the top 2 GiB, as the kernel code model wants | RX, R, RW |
 //!
-//! What snippets and tasks use lies below 4 GiB where it fits, because 32-bit code reaches no further.
+//! What snippets and tasks use is below 4 GiB where it fits, because 32-bit code reaches no further.
 
 use core::ops::Range;
 
@@ -30,7 +30,7 @@ pub const ARENA: u64 = 0x4000_0000;
 pub const AREAS: u64 = 0x5000_0000;
 /// Memory areas in pages of 1 GiB.
 pub const GIANT_AREAS: u64 = 0x0000_1010_0000_0000;
-/// Memory that an item asks for; `protocol::memory::LOW` has the same value. It shares no page directory's entry with others.
+/// Memory that an item requests; `protocol::memory::LOW` has the same value. It shares no page directory's entry with others.
 pub const REQUESTED: Range<u64> = 0x7000_0000..0x8000_0000;
 /// The same for what does not fit there: one entry of the top table; `protocol::memory::HIGH` has the same value.
 pub const HIGH_REQUESTED: Range<u64> = 0x0000_3000_0000_0000..0x0000_3080_0000_0000;

@@ -27,7 +27,7 @@ use x86_64::structures::paging::Translate as _;
 use x86_64::structures::paging::mapper::{MappedPageTable, PageTableFrameMapping as _};
 use x86_64::{PhysAddr, VirtAddr};
 
-/// The physical address behind a linear one, by the page tables in use; `None` if it is not canonical or not mapped.
+/// The physical address of a linear one, by the page tables in use; `None` if it is not canonical or not mapped.
 ///
 /// # Safety
 /// Ring 0, physical memory mapped at [`layout::PHYSICAL`], and nobody changes the page tables meanwhile.

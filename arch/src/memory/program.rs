@@ -1,6 +1,6 @@
 //! The memory of a program: compiled code at the addresses that it was linked to.
 //!
-//! Frames are taken once and kept. What may be written to is put back before each use; what may be executed never may be
+//! Frames are taken once and kept. What may be written to is restored before each use; what may be executed never may be
 //! written to.
 
 use super::space::{CODE, DATA, MapError, USER};
@@ -126,7 +126,7 @@ impl Image {
         }
     }
 
-    /// What stands at `address` now: `count` bytes, if the program has so many there.
+    /// What is at `address` now: `count` bytes, if the program has so many there.
     #[must_use]
     pub fn read(&self, address: u64, count: u64) -> Option<&[u8]> {
         let piece = self.segments.iter().find(|piece| piece.pages.contains(&address))?;

@@ -1,4 +1,4 @@
-//! Memory of a size that an item asks for, in pages that it asks for, with nothing mapped around it.
+//! Memory of a size that an item requests, in pages that it requests, with nothing mapped around it.
 //!
 //! It is taken before the item and given back after it. Where it lies was decided with the job, so it is the same on any
 //! machine. Several address spaces can have it: that of each processor of the item.
@@ -18,7 +18,7 @@ const KEPT_BYTES: u64 = 16 << 20;
 
 /// The machine has not so much free memory.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-#[error("{asked} bytes are asked for, and {there} are there in pages of this size")]
+#[error("{asked} bytes are requested, {there} are available in pages of this size")]
 pub struct NotSoMuch {
     /// Bytes in whole pages.
     pub asked: u64,
@@ -63,7 +63,7 @@ impl Requested {
     /// Out of memory for page tables, or something is mapped there already. What was mapped by then is to be unmapped.
     pub fn map(&self, space: &mut Space, frames: &mut Frames) -> Result<(), MapError> {
         if self.kind.memory != Type::WriteBack {
-            // The memory may lie in a cache as write-back, from an item before.
+            // The memory may are in a cache as write-back, from an item before.
             // SAFETY: ring 0.
             unsafe { cache::write_back_all() };
         }

@@ -1,9 +1,9 @@
 //! The firmware's address space.
 //!
-//! [`Space::build`] makes new page tables beside those of the boot loader, in a pool of frames that is mapped
-//! in both; once they are loaded, [`Space::in_use`] goes on with them. No page is both writable and executable. What the tables do not prevent: code of ring 0 can
-//! still write through the map of physical memory to any frame, page tables included; only the pages
-//! under which nothing lies (guards, address 0) are out of its reach.
+//! [`Space::build`] makes new page tables next to those of the boot loader, in a pool of frames that is mapped in both;
+//! once they are loaded, [`Space::in_use`] continues with them. No page is both writable and executable. What the
+//! tables do not prevent: code of ring 0 can still write through the map of physical memory to any frame, page tables
+//! included; only the pages under which nothing lies (guards, address 0) are out of its reach.
 
 mod remove;
 
@@ -89,7 +89,7 @@ impl Space {
 
     /// Makes an address space with the image and the physical memory that `mapped` has. With
     /// `giant_pages` that map uses 1 GiB pages. The tables come out of `pool`, which is mapped after
-    /// `window`; `physical` tells where the boot loader put a page of the image.
+    /// `window`; `physical` states where the boot loader put a page of the image.
     ///
     /// # Errors
     /// The pool is too small, or a page of the image is not mapped.
@@ -128,7 +128,7 @@ impl Space {
     }
 
     /// Another address space with the same content, apart from what shares the level 4 entry of `without`, and memory that an
-    /// item asks for: there it is empty. The tables below level 4 are common to both.
+    /// item requests: there it is empty. The tables below level 4 are common to both.
     ///
     /// # Errors
     /// Out of memory.
@@ -277,7 +277,7 @@ impl Space {
 
     /// Calls `each` with the address of every 4 KiB page that was written to since the last call, in a
     /// range that one page table covers (2 MiB, aligned), and marks those pages clean afterwards. `clean` is what
-    /// [`Space::clean`] gave for the range: entries that foreign code has changed are put back first. `None`: that is not
+    /// [`Space::clean`] gave for the range: entries that foreign code has changed are restored first. `None`: that is not
     /// looked at.
     pub fn take_dirty(
         &mut self,
@@ -338,7 +338,7 @@ impl Space {
         let mut at = from;
         while at < from + bytes {
             let mut table = self.root;
-            // The upper levels have to allow it as well, and may go on doing so.
+            // The upper levels have to allow it as well, and may continue doing so.
             for index in [at.p4_index(), at.p3_index()] {
                 // SAFETY: a table of this space, reachable only through `self`, which is borrowed mutably.
                 let entry = unsafe { &mut (&mut *self.window.frame_to_pointer(table))[index] };

@@ -38,7 +38,7 @@ pub struct Limit {
     pub event: Option<(u16, u16)>,
     /// The least one.
     pub least: u64,
-    /// What a period has to be a multiple of.
+    /// What a period must be a multiple of.
     pub step: u64,
 }
 

@@ -87,7 +87,7 @@ impl StopOnOverflow {
         &self.gate
     }
 
-    /// Everything stops when the clock has counted `events` more. Lets go what was frozen before; the gate has to be closed.
+    /// Everything stops when the clock has counted `events` more. Lets go what was frozen before; the gate must be closed.
     ///
     /// # Errors
     /// The clock cannot be set back so far.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A WRMSR that switches a counter on is not counted by it, one that switches it off is. So every counter sees
-//! [`overhead`] beside the code, whichever of the writes is its own.
+//! [`overhead`] with the code, whichever of the writes is its own.
 
 use super::driver::Gate;
 use super::workload::Counts;

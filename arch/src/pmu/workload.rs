@@ -47,7 +47,7 @@ pub enum Ring0Code {
     Unpredictable,
     /// n loads, each of another line that was flushed from the caches before.
     ColdLoads,
-    /// 512 NOPs of one byte each: an address tells how many of them have retired. Takes no turns.
+    /// 512 NOPs of one byte each: an address states how many of them have retired. Takes no turns.
     Straight,
     /// A WRMSR, then n times `dec; jnz`: for writes to a counter that runs.
     Rewrite,
@@ -148,7 +148,7 @@ unsafe extern "sysv64" {
 pub struct CallsSites {
     /// The call, and the piece's first instruction.
     pub call: u64,
-    /// Behind the call.
+    /// After the call.
     pub after: u64,
     /// The loop's jump.
     pub jump: u64,
@@ -178,7 +178,7 @@ pub fn calls_sites() -> CallsSites {
 }
 
 impl Ring0Code {
-    /// Address of the function. RDI is the number of turns, RSI what the piece needs besides: the memory of
+    /// Address of the function. RDI is the number of turns, RSI what the piece needs too: the memory of
     /// [`Ring0Code::ColdLoads`], the [`super::driver::Write`] of [`Ring0Code::Rewrite`].
     #[must_use]
     pub fn address(self) -> u64 {

@@ -32,19 +32,19 @@ pub enum Silent {
     #[error("APIC id {0} cannot be addressed in xAPIC mode, which ends at 254")]
     OutOfReach(u32),
     /// It did not answer.
-    #[error("it did not come within {0} ms of its startup interrupts")]
+    #[error("it did not start within {0} ms of its startup interrupts")]
     NoAnswer(u64),
     /// It came, and then something on it did not work.
-    #[error("it came, but its local APIC does not work")]
+    #[error("it started, but its local APIC does not work")]
     Apic,
     /// Everything else was there, but no memory.
     #[error("there is no memory for its stacks")]
     NoMemory,
     /// No page below 1 MiB is free for the code that it begins with.
-    #[error("there is no free memory below 1 MiB for it to begin in")]
+    #[error("there is no free memory below 1 MiB for its trampoline")]
     NoLowMemory,
     /// There are more than [`super::MAX_PROCESSORS`].
-    #[error("{} processors are in use already", super::MAX_PROCESSORS)]
+    #[error("{} processors are already in use", super::MAX_PROCESSORS)]
     TooMany,
 }
 

@@ -5,7 +5,7 @@
 //! - from an interrupt: the word at the top of every interrupt stack points to it, and the processor switches to that
 //!   stack whatever the interrupted code did ([`Processor::of_frame`]);
 //! - from ordinary code: the limit of a segment in the processor's own descriptor table is its number ([`this`]). SGDT
-//!   tells where the table is. (LSL would read the limit at once, but KVM's emulator, which some hosts run ring 0 with,
+//!   states where the table is. (LSL would read the limit at once, but KVM's emulator, which some hosts run ring 0 with,
 //!   does not know it.)
 
 use super::mailbox::Mailbox;
@@ -152,7 +152,7 @@ fn known(index: usize) -> Option<&'static Processor> {
         return Some(&BOOT);
     }
     let found = OTHERS.get(index)?.load(Ordering::Acquire);
-    // SAFETY: the only values ever stored, besides null, are those of `note`.
+    // SAFETY: the only values ever stored, other than null, are those of `note`.
     unsafe { found.as_ref() }
 }
 

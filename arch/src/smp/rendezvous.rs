@@ -19,7 +19,7 @@ impl Rendezvous {
 
     /// This processor is ready. Where it gets a way to `name` the instant, it waits for all, of which there are so many, and
     /// names it; otherwise it waits for the instant to be named. Returns the instant; whatever any of them wrote before can be read
-    /// by all then. [`u64::MAX`] is no instant.
+    /// by all then. [`u64::MAX`] is not an instant.
     pub(crate) fn meet(&self, name: Option<(usize, &dyn Fn() -> u64)>) -> u64 {
         self.ready.fetch_add(1, Ordering::AcqRel);
         if let Some((all, name)) = name {

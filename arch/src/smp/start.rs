@@ -182,7 +182,7 @@ impl Signals for Wire<'_> {
     }
 }
 
-/// Where a processor goes on, on the stack of its ticket. Nobody has told it which one it is.
+/// Where a processor continues, on the stack of its ticket. Nobody has told it which one it is.
 pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
     // SAFETY: stored, and leaked, before anybody was called.
     let plan = unsafe { &*PLAN.load(Ordering::Acquire) };

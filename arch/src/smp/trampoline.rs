@@ -1,8 +1,8 @@
 //! The code that a processor begins with: in real mode, in a page below 1 MiB, whose number the startup interrupt gives.
 //!
 //! It goes to 64-bit mode in one step and on to [`enter`] in the firmware's image, by tables of its own: the
-//! firmware's, with the first 2 MiB mapped one to one besides. Those are needed because CR3 takes 32 bits here, and
-//! because the code has to go on after the write that switches paging on.
+//! firmware's, with the first 2 MiB mapped one to one too. Those are needed because CR3 takes 32 bits here, and
+//! because the code has to continue after the write that switches paging on.
 
 use crate::memory::layout;
 use core::arch::{asm, global_asm, naked_asm};
@@ -146,7 +146,7 @@ pub unsafe fn place(low: u64, ends: &'static [u64]) {
         long(&raw const barecount_trampoline_cr3).write_unaligned((low + PAGE) as u32);
         let entry = page(0).add(offset(&raw const barecount_trampoline_entry)).cast::<u64>();
         entry.write_unaligned(enter as *const () as u64);
-        // The stores have to be there before the interrupt is.
+        // The stores must be there before the interrupt is.
         asm!("mfence", options(nostack, preserves_flags));
     }
 }

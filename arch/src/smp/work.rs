@@ -15,9 +15,7 @@ pub enum CallError {
     #[error("there is no processor {0} in use; {1} are")]
     NoProcessor(usize, usize),
     /// The boot processor gives work and takes none.
-    #[error(
-        "processor {0} cannot be given work by processor {1}: only the boot processor gives it"
-    )]
+    #[error("processor {1} cannot give work to processor {0}: only the boot processor can")]
     NotTheBoot(usize, usize),
 }
 
@@ -104,7 +102,7 @@ pub fn halt_while_waiting() {
     HALTS.store(true, Ordering::Relaxed);
 }
 
-/// Has the boot processor halt where it waits for others within `work`: what others measure then has nobody beside it.
+/// Has the boot processor halt where it waits for others within `work`: nothing then runs at the same time as their measurement.
 pub fn halting<R>(work: impl FnOnce() -> R) -> R {
     let before = HALTS.swap(true, Ordering::Relaxed);
     let result = work();

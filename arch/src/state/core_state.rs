@@ -35,7 +35,7 @@ pub(crate) struct Core {
     tasks: u64,
 }
 
-/// GDTR or IDTR, as SGDT and SIDT store it behind three words: so both parts are aligned.
+/// GDTR or IDTR, as SGDT and SIDT store it after three words: so both parts are aligned.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Table {
@@ -93,13 +93,13 @@ impl Core {
         }
     }
 
-    /// Puts back what differs. Behind nearly every call nothing does, so all of it is asked first, and at once.
+    /// Puts back what differs. After nearly every call nothing does, so all of it is asked first, and at once.
     ///
     /// # Safety
-    /// The state must be one that this code can go on in.
+    /// The state must be one that this code can continue in.
     #[inline(always)]
     pub(crate) unsafe fn restore(&self) {
-        // First, as a breakpoint could lie in what follows.
+        // First, as a breakpoint could are in what follows.
         if no_breakpoints() {
             note(DR7);
         }
@@ -209,7 +209,7 @@ unsafe fn segments() {
 /// Breakpoint enables, and general detect: the next access to a debug register raises #DB.
 const ACTIVE: u64 = 0x20ff;
 
-/// Switches off breakpoints, which could lie in the firmware itself. Returns whether there were any.
+/// Switches off breakpoints, which could are in the firmware itself. Returns whether there were any.
 #[inline(always)]
 pub(crate) fn no_breakpoints() -> bool {
     let (value, detected): (u64, u64);

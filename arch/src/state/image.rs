@@ -1,7 +1,7 @@
 //! The firmware's own code and constants, which nothing may change: a sum over them.
 //!
 //! Their pages are read only, but code of ring 0 can clear CR0.WP, or write through the map of physical memory. What was
-//! changed there cannot be put back, so it is looked for where there is reason to ([`super::is_broken`]) and at the end of a
+//! changed there cannot be restored, so it is looked for where there is reason to ([`super::is_broken`]) and at the end of a
 //! job, not after each item: it takes some 2 instructions for each 8 bytes.
 
 use crate::memory::image;

@@ -1,12 +1,12 @@
 //! What foreign code of ring 0 can change so that the next call would find another machine.
 //!
-//! `Core` is compared behind each call: what the firmware itself cannot go on without. [`Baseline`] is compared after
+//! `Core` is compared after each call: what the firmware itself cannot continue without. [`Baseline`] is compared after
 //! each item of a job: the rest of the registers. Only what differs is written, since each of these writes costs a VM exit or a TLB
 //! flush; and what was written is remembered for [`take_restored`]. [`Tables`] are compared there as well: what the processor
 //! reads from memory. [`mod@image`] is a sum over the firmware's code.
 //!
 //! Not looked at: the firmware's data and heap; devices other than the local APIC and the masks of the 8259s; variable and
-//! fixed MTRRs; the PMU and LVTPC, which each item programs anew; pending interrupts.
+//! fixed MTRRs; the PMU and LVTPC, which each item programs again; pending interrupts.
 
 mod baseline;
 mod core_state;
@@ -21,7 +21,7 @@ pub(crate) use tables::{differs, note_page_table};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Names of what was put back, in the manuals' terms. The position is the bit in [`RESTORED`].
+/// Names of what was restored, in the manuals' terms. The position is the bit in [`RESTORED`].
 const NAMES: [&str; 54] = [
     "CR0",
     "CR3",
@@ -84,30 +84,30 @@ const FIRST_MSR: usize = 26;
 const FIRST_OTHER: usize = 46;
 /// Position of the first table in memory.
 const FIRST_TABLE: usize = 49;
-/// Bits of those without which the firmware itself cannot go on: CR0, CR3, CR4, GDTR, IDTR, and the tables. Who changed one of
+/// Bits of those without which the firmware itself cannot continue: CR0, CR3, CR4, GDTR, IDTR, and the tables. Who changed one of
 /// them may have changed more.
 const VITAL: u64 = 0b0110_0111 | !0 << FIRST_TABLE;
 
 /// Bits of [`NAMES`].
 static RESTORED: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that something was put back.
+/// Notes that something was restored.
 fn note(index: usize) {
     RESTORED.fetch_or(1 << index, Ordering::Relaxed);
 }
 
-/// Whether something was put back since [`take_restored`] that the firmware cannot go on without: reason enough to look at
+/// Whether something was restored since [`take_restored`] that the firmware cannot continue without: reason enough to look at
 /// its code ([`image::sum`]).
 #[must_use]
 pub fn is_broken() -> bool {
     RESTORED.load(Ordering::Relaxed) & VITAL != 0
 }
 
-/// Names of what was put back since the last call.
+/// Names of what was restored since the last call.
 #[must_use]
 pub fn take_restored() -> Vec<&'static str> {
     let bits = RESTORED.swap(0, Ordering::Relaxed);
-    // Behind nearly every item there is nothing.
+    // After nearly every item there is nothing.
     if bits == 0 {
         return Vec::new();
     }

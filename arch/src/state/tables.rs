@@ -1,11 +1,11 @@
 //! The tables that the processor works by, in memory: IDT, GDT, TSS, page tables, and the word above each interrupt stack
 //! that says whose it is.
 //!
-//! Each lies in a second copy here, is compared with it after each item, and put back where it differs. So that page tables
+//! Each is in a second copy here, is compared with it after each item, and put back where it differs. So that page tables
 //! change only when the firmware changes them, their accessed and dirty bits are set beforehand: the processor sets bits,
 //! and never clears one (SDM vol. 3, 4.8). The lowest tables of the memory areas are left out, since
 //! [`crate::memory::arena`] reads and clears the dirty bits there, and looks at those tables itself; so are those of memory
-//! that an item asks for, which are many, and gone after it.
+//! that an item requests, which are many, and gone after it.
 
 use super::{FIRST_TABLE, note};
 use crate::descriptors;
@@ -146,7 +146,7 @@ impl Tables {
         self.add(PAGE_TABLES, place, end - first);
     }
 
-    /// Compares, and puts back what differs.
+    /// Compares, and restores what differs.
     ///
     /// # Safety
     /// As for [`Tables::take`].
@@ -166,7 +166,7 @@ impl Tables {
     }
 }
 
-/// Notes that a table which is looked at elsewhere was put back.
+/// Notes that a table which is looked at elsewhere was restored.
 pub(crate) fn note_page_table(at: VirtAddr) {
     note(PAGE_TABLES);
     x86_64::instructions::tlb::flush(at);

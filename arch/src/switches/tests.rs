@@ -113,7 +113,7 @@ fn c7_what_is_not_available_says_why() {
     };
     assert_eq!(reason(skylake(&[])), "there is no MSR 0x1a4");
     let swallows = Made { swallows: true, ..skylake(&[(0x1a4, 0)]) };
-    assert_eq!(reason(swallows), "MSR 0x1a4 does not hold 0xf, it reads 0x0");
+    assert_eq!(reason(swallows), "MSR 0x1a4 does not keep 0xf, it reads 0x0");
     let refuses = Made { refuses: true, ..skylake(&[(0x1a4, 0)]) };
     assert_eq!(reason(refuses), "MSR 0x1a4 refuses 0xf");
     assert!(reason(amd(0x80_0f11, &[])).contains("documented"));

@@ -41,7 +41,7 @@ const _: () = assert!(size_of::<TrapFrame>().is_multiple_of(16));
 // SAFETY: the processor is one for all, and its address all that is used.
 unsafe impl Send for Context {}
 
-/// What the processor holds of a task beside the general registers, and keeps from one task to the next if they have the
+/// What the processor holds of a task in addition to the general registers, and keeps from one task to the next if they have the
 /// same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Held {
@@ -116,7 +116,7 @@ impl Context {
         self.frame = *frame;
     }
 
-    /// Whether another can go on with what the processor holds of this one beside the general registers, which are here
+    /// Whether another can continue with what the processor holds of this one in addition to the general registers, which are here
     /// already; and that is nothing that is not kept. `harmless`: as from [`harmless`].
     #[inline]
     pub(super) fn gives_way_to(&self, other: &Self, harmless: u64) -> bool {
@@ -137,7 +137,7 @@ impl Context {
         unsafe { asm!("mov cr3, {}", in(reg) self.root, options(nostack, preserves_flags)) };
     }
 
-    /// Keeps what the processor holds beside the general registers, which are here already. `harmless`: as from
+    /// Keeps what the processor holds in addition to the general registers, which are here already. `harmless`: as from
     /// [`harmless`].
     pub(super) fn hold(&mut self, harmless: u64) -> Held {
         self.held.segments = Segments::read();
@@ -176,7 +176,7 @@ impl Held {
         if self.segments != now.segments {
             self.segments.load();
         }
-        // Behind the selectors: on some processors one overwrites its base.
+        // After the selectors: on some processors one overwrites its base.
         for (msr, base) in BASES.into_iter().zip(self.bases) {
             // SAFETY: 64-bit processors have both registers; the kernel uses neither.
             unsafe { msr::write(msr, base) };
@@ -243,7 +243,7 @@ impl Extended {
 
     fn save(&mut self) {
         let (low, high) = self.halves();
-        // SAFETY: the area is aligned and has the size that the processor asked for.
+        // SAFETY: the area is aligned and has the size that the processor requested.
         unsafe {
             if self.components == 0 {
                 asm!("fxsave64 [{}]", in(reg) self.area.as_ptr(), options(nostack, preserves_flags));

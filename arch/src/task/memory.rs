@@ -7,8 +7,8 @@
 //! | 0xa0000 | 32 KiB | stack: RSP points to its middle | RW |
 //! | 0xc0000 | 64 KiB | memory: RBP, RDI, RSI, R14 point to the middle of its quarters | RW |
 //!
-//! Task n has these at [`layout::TASKS`] plus n times 2 MiB, in page tables of its own that have the kernel besides but
-//! no other task, and the memory that their item asks for ([`crate::memory::requested`]). Between the pieces nothing is mapped.
+//! Task n has these at [`layout::TASKS`] plus n times 2 MiB, in page tables of its own that have the kernel too, but
+//! no other task, and the memory that their item requests ([`crate::memory::requested`]). Between the pieces nothing is mapped.
 //! Ring 3 may use them if the task is of ring 3.
 
 use crate::memory::space::{CODE, DATA, USER, Window};
@@ -43,7 +43,7 @@ const PIECES: [(u64, u64, bool); 4] = [
 const COUNT_FRAME: u64 = CODE_BYTES;
 const DATA_FRAME: u64 = COUNT_FRAME + PAGE + STACK_BYTES;
 const BYTES: u64 = DATA_FRAME + DATA_BYTES;
-/// One page table for each level, and the directory that leads to what the item asks for.
+/// One page table for each level, and the directory that leads to what the item requests.
 const TABLES: u64 = 5;
 
 /// Address of task `index`'s code.
@@ -96,7 +96,7 @@ impl Memory {
         Ok(Self { index, tables, frames: frames.allocate(BYTES, PAGE)?, program })
     }
 
-    /// Makes it zero, for use by ring 3 if `user`, beside the kernel of the address space in use. Returns the address
+    /// Makes it zero, for use by ring 3 if `user`, next to the kernel of the address space in use. Returns the address
     /// of its top table.
     ///
     /// # Safety

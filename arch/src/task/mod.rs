@@ -2,9 +2,9 @@
 //!
 //! [`run`] gives the processor away and comes back when nobody wants it any more. In between only interrupts bring the
 //! kernel back: the timer's tick, a software interrupt by which a task yields or exits, an exception that it raised.
-//! Each is put before a function that decides who goes on. At a switch the [`TrapFrame`] on the interrupt stack is kept in
+//! Each is put before a function that decides who continues. At a switch the [`TrapFrame`] on the interrupt stack is kept in
 //! the [`Context`] of whoever was interrupted, together with what the entries (`entry`) do not save, and the interrupt
-//! returns with the frame in the context of whoever goes on. Which task is whose turn, and when the next tick comes, is not
+//! returns with the frame in the context of whoever continues. Which task is whose turn, and when the next tick comes, is not
 //! decided here.
 //!
 //! Each processor runs its own tasks, or those that it has taken over from others ([`run_moving`]), and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
@@ -37,7 +37,7 @@ pub const EXIT_VECTOR: u8 = 0x82;
 pub const YIELD_VECTOR: u8 = 0x83;
 /// Software interrupt by which the kernel gives the processor away.
 const START_VECTOR: u8 = 0x84;
-/// Software interrupt by which a task reads what was counted of it, and goes on.
+/// Software interrupt by which a task reads what was counted of it, and continues.
 pub const READ_VECTOR: u8 = 0x85;
 /// Software interrupt by which a task says how far it is, and goes on.
 pub const MARK_VECTOR: u8 = 0x86;
@@ -60,7 +60,7 @@ pub enum Cause {
     Exit,
     /// The task raised an exception, whose vector the frame has.
     Fault,
-    /// The task asks what was counted of it. The answer goes into the frame, and the task goes on.
+    /// The task asks what was counted of it. The answer goes into the frame, and the task continues.
     Read,
     /// The task has come to the marker whose number is in EAX, and goes on.
     Mark,
@@ -71,7 +71,7 @@ pub enum Cause {
 /// In place of a task's number: the kernel.
 pub const KERNEL: usize = usize::MAX;
 
-/// Says who goes on: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
+/// Says who continues: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
 /// processor, and the registers at the interrupt, which it may change for a task that reads. Called in the interrupt: it must
 /// neither allocate nor wait.
 pub type Decide<'a> = &'a mut dyn FnMut(Cause, usize, &mut TrapFrame) -> usize;

@@ -48,7 +48,7 @@ const CONTRADICTIONS: u32 = 3;
 const MEASURE_PART: u64 = 1_000;
 /// And how long at most, as a part of a second: the 8254 counts 55 ms, and the loop doubles.
 const LONGEST_PART: u64 = 64;
-/// The looks at its two ends may be uncertain by this part of it together, or it goes on.
+/// The looks at its two ends may be uncertain by this part of it together, or it continues.
 const UNCERTAIN_PART: u64 = 500;
 /// So often the reference is read at either end. The host or the firmware may take the processor away between the two
 /// counters, for milliseconds; the reading that took least is the one that counts.
@@ -89,7 +89,7 @@ impl Clock {
     }
 }
 
-/// The rate to go by, and the one that CPUID tells if that is not it: measurements that agree with each other, and not
+/// The rate to go by, and the one that CPUID states if that is not it: measurements that agree with each other, and not
 /// with it, are believed. Without a timer, CPUID is.
 fn decide(
     told: Option<Rate>,

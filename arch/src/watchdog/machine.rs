@@ -103,7 +103,7 @@ impl<A: Access> Watchdog<A> {
         }
     }
 
-    /// Begins the same time anew.
+    /// Begins the same time again.
     pub fn reload(&mut self) {
         match &self.kind {
             Kind::Wdat(wdat) => wdat.reload(&mut self.access),

@@ -18,7 +18,7 @@ pub fn branch(instruction: &Instruction, behind: &Behind, ring: Ring) -> Option<
     Some(Branch { from: instruction.ip(), to, kind, taken, mispredicted: false, ring, cycles: 0 })
 }
 
-/// The condition of a conditional jump to the very next instruction: where the guest goes on does not tell whether it was taken.
+/// The condition of a conditional jump to the very next instruction: where the guest continues does not state whether it was taken.
 #[must_use]
 pub fn undecided(instruction: &Instruction) -> Option<Condition> {
     let leads_on = instruction.near_branch_target() == instruction.next_ip();

@@ -3,7 +3,7 @@
 use iced_x86::{Code, ConditionCode, Instruction};
 
 /// Registers after an instruction. A conditional jump changes none of the flags, and LOOP looks at its count when it has
-/// decreased it: so they tell whether it was taken.
+/// decreased it: so they state whether it was taken.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Behind {
     /// RIP, linear.
@@ -17,7 +17,7 @@ pub struct Behind {
 /// When a conditional jump is taken.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Condition {
-    /// Bits of RCX that are looked at, and whether they have to be 0.
+    /// Bits of RCX that are looked at, and whether they must be 0.
     count: Option<(u64, bool)>,
     flags: ConditionCode,
 }

@@ -24,7 +24,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Reg
 /// Longest instruction (SDM vol. 2, 2.3.11).
 pub const MAX_BYTES: usize = 15;
 
-/// How an instruction has to be stepped over.
+/// How an instruction must be stepped over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// With the trap flag.
@@ -48,7 +48,7 @@ pub enum Kind {
 }
 
 /// Whether the instruction that begins so is surely [`Kind::Plain`]: told from its first bytes, without decoding it.
-/// False means that it has to be decoded.
+/// False means that it must be decoded.
 #[must_use]
 pub fn is_plain(bytes: &[u8]) -> bool {
     let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
@@ -64,7 +64,7 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     }
 }
 
-/// Decodes the instruction at `rip`, whose first bytes are `bytes`. `None` if they are no instruction, or its end is
+/// Decodes the instruction at `rip`, whose first bytes are `bytes`. `None` if they are not instruction, or its end is
 /// not among them.
 #[must_use]
 pub fn decode(bytes: &[u8], rip: u64, bits: u32) -> Option<Instruction> {
@@ -73,7 +73,7 @@ pub fn decode(bytes: &[u8], rip: u64, bits: u32) -> Option<Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// How it has to be stepped over.
+/// How it must be stepped over.
 #[must_use]
 pub fn kind(instruction: &Instruction) -> Kind {
     if let Some(operation) = string::operation(instruction) {

@@ -1,7 +1,7 @@
 //! String instructions with a repeat prefix.
 //!
 //! Silicon retires one instruction, however many iterations it makes. From the registers before and after, this module
-//! tells how many there were, and what they touched.
+//! states how many there were, and what they touched.
 
 use iced_x86::{Code, Instruction};
 use pmu_model::uarch::AccessKind;

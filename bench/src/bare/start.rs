@@ -21,6 +21,6 @@ pub extern "C" fn start() -> ! {
 #[inline(never)]
 fn barecount_measured(entry: &Entry) {
     entry.call();
-    // Something after the call, so that it is no jump.
+    // Something after the call, so that it is not a jump.
     black_box(());
 }

@@ -9,7 +9,7 @@ unsafe extern "C" fn rust_eh_personality() {
     naked_asm!("ud2")
 }
 
-/// Where their landing pads go on.
+/// Where their landing pads continue.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _Unwind_Resume() -> ! {

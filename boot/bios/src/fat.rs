@@ -15,10 +15,10 @@ pub enum Error<E> {
     #[error("{0}")]
     Disk(E),
     /// The first sector is not that of a FAT volume with sectors of 512 bytes.
-    #[error("the active partition holds no FAT file system with sectors of 512 bytes")]
+    #[error("the active partition has no FAT file system with sectors of 512 bytes")]
     NotFat,
     /// The table of clusters leads out of the volume, or ends before the file does.
-    #[error("the file system is damaged: cluster {0} leads nowhere")]
+    #[error("the file system is damaged: cluster {0} does not exist")]
     Damaged(u32),
 }
 

@@ -9,7 +9,7 @@ use handover::startup::{END, PAGE_SHIFT};
 use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Refusal, Startup, image};
 use uart_16550::{BaudRate, Config, Uart16550Tty};
 
-/// More than any hypervisor here needs: a damaged file must not ask for all memory.
+/// More than any hypervisor here needs: a damaged file must not request all memory.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Loads the hypervisor's `file` into free memory from `from` on, a copy for each processor, and starts it. Takes the memory that
@@ -55,7 +55,7 @@ fn try_launch(
     // QEMU numbers the cores of one socket, which is what `-smp N` makes, from 0 on.
     let apic_ids: [u64; MAX_PROCESSORS] = core::array::from_fn(|processor| processor as u64);
     let startup = Startup::new(page, &apic_ids[..cpus]).ok_or(Refusal::NoMemory)?;
-    // SAFETY: free memory behind everything that was loaded, mapped one to one.
+    // SAFETY: free memory after everything that was loaded, mapped one to one.
     let place = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes as usize) };
     let (images, arguments) = place.split_at_mut(arguments as usize);
     // The copies for other processors are started when this loader is long gone, so what they read is kept with them.

@@ -229,7 +229,7 @@ unsafe extern "C" {
     static memory_end: u8;
 }
 
-/// First address behind the loader.
+/// First address after the loader.
 pub fn end() -> u64 {
     (&raw const memory_end) as u64
 }

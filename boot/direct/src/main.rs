@@ -26,7 +26,7 @@ use x86_64::structures::paging::PhysFrame;
 extern "sysv64" fn main(magic: u32, information: u32) -> ! {
     assert!(magic == multiboot::information::SIGNATURE_EAX, "not started by a multiboot loader");
     let mut access = modules::Access;
-    // SAFETY: the loader says that this is its information structure; all of it lies below 4 GiB.
+    // SAFETY: the loader says that this is its information structure; all of it is below 4 GiB.
     let information =
         unsafe { multiboot::information::Multiboot::from_ptr(u64::from(information), &mut access) };
     let information = information.expect("the multiboot information cannot be read");

@@ -62,7 +62,7 @@ pub fn find(information: &Multiboot) -> Modules {
 }
 
 impl Modules {
-    /// The first address behind the loader and all files.
+    /// The first address after the loader and all files.
     pub fn end(&self) -> u64 {
         let files = [Some(self.kernel), self.ramdisk, self.hypervisor];
         let end = files.into_iter().flatten().map(|module| module.end).max().unwrap_or(0);

@@ -6,7 +6,7 @@ use rsdp::handler::{AcpiHandler, PhysicalMapping};
 
 /// Physical address of the root pointer, if there is one.
 pub fn find() -> Option<u64> {
-    // SAFETY: the areas that are searched lie in the first MiB, which is mapped one to one.
+    // SAFETY: the areas that are searched are in the first MiB, which is mapped one to one.
     let found = unsafe { Rsdp::search_for_on_bios(Identity) }.ok()?;
     Some(found.physical_start() as u64)
 }

@@ -1,8 +1,8 @@
 //! A disk image: an MBR with the BIOS loader's boot sector, the rest of that loader after it, and one active partition
 //! with a FAT file system.
 //!
-//! A BIOS starts the boot sector and asks for nothing else, though some look for exactly one active partition. UEFI
-//! firmware looks into the partition, whose type has to be that of the file system that is really there (UEFI
+//! A BIOS starts the boot sector and requests nothing else, though some look for exactly one active partition. UEFI
+//! firmware looks into the partition, whose type must be that of the file system that is really there (UEFI
 //! specification 5.2.1, 13.3.1).
 #![warn(missing_docs)]
 
@@ -74,7 +74,7 @@ pub fn file_system(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
 fn partition(kind: FatType, sectors: u32) -> Result<MBRPartitionEntry> {
     let (cylinders, heads, track) = GEOMETRY;
     let place = |sector: u32| CHS::from_lba_exact(sector, cylinders, heads, track);
-    // Behind what can be counted in cylinders, all of it is at its maximum.
+    // After what can be counted in cylinders, all of it is at its maximum.
     let beyond = CHS::new(cylinders, heads - 1, track);
     Ok(MBRPartitionEntry {
         boot: BOOT_ACTIVE,
@@ -87,7 +87,7 @@ fn partition(kind: FatType, sectors: u32) -> Result<MBRPartitionEntry> {
     })
 }
 
-/// A file system with `files`, as large as it has to be.
+/// A file system with `files`, as large as it must be.
 fn volume(files: &[(String, Vec<u8>)], cluster: Option<u32>) -> Result<(Vec<u8>, FatType)> {
     let needed: usize =
         files.iter().map(|(_, content)| content.len().next_multiple_of(ROUNDED)).sum();

@@ -26,7 +26,7 @@ const PCID: u64 = 0xfff;
 
 /// CR4 bits that every x86-64 processor has: VME, PVI, TSD, DE, PSE, PAE, MCE, PGE, PCE, OSFXSR, OSXMMEXCPT.
 const CR4_ALWAYS: u64 = 0x7ff;
-/// CR4 bits that CPUID tells of: leaf 1 ECX or leaf 7 EBX or ECX, its bit there, and the bit in CR4 (SDM vol. 3, 2.5).
+/// CR4 bits that CPUID reports: leaf 1 ECX or leaf 7 EBX or ECX, its bit there, and the bit in CR4 (SDM vol. 3, 2.5).
 const CR4_BY_CPUID: [(Leaf, u32, u32); 9] = [
     (Leaf::OneEcx, 17, 17),   // PCIDE
     (Leaf::OneEcx, 26, 18),   // OSXSAVE
@@ -88,7 +88,7 @@ pub enum Register {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GeneralProtection;
 
-/// What VMRUN looks at beside the intercepts.
+/// What VMRUN looks at in addition to the intercepts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Control {
     /// CR0.

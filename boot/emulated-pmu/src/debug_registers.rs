@@ -208,7 +208,7 @@ impl DebugRegisters {
         })
     }
 
-    /// Places the guest's `which` and, beside them, breakpoints on the instructions at `own`. `None` if they are too many.
+    /// Places the guest's `which` and, in addition to them, breakpoints on the instructions at `own`. `None` if they are too many.
     #[must_use]
     pub fn place(&self, own: &[u64], which: Which) -> Option<Placed> {
         let guests = self.of(which);

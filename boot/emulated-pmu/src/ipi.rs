@@ -36,7 +36,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// The lower half as it is written, the upper half as it stands in the register.
+    /// The lower half as it is written, the upper half as it is in the register.
     #[must_use]
     pub fn new(low: u32, high: u32) -> Self {
         Self { low, destination: (high >> 24) as u8 }

@@ -1,4 +1,4 @@
-//! The parts of the emulated PMU that need no machine: what the loader's command line asks for
+//! The parts of the emulated PMU that need no machine: what the loader's command line requests
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
 //! instruction does ([`step`]), what it changes in memory ([`modify`]), what it sends to other processors ([`ipi`]), registers that QEMU's local APIC has not ([`extended_apic`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
 //! changed in the machine's tables ([`acpi`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],

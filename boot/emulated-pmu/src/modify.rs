@@ -10,7 +10,7 @@ const ZF: u64 = 1 << 6;
 const SF: u64 = 1 << 7;
 const OF: u64 = 1 << 11;
 
-/// What `mnemonic` makes of `old` and the other operand, and RFLAGS behind it. `None`: it is none of these.
+/// What `mnemonic` makes of `old` and the other operand, and RFLAGS after it. `None`: it is none of these.
 #[must_use]
 pub const fn modified(
     mnemonic: Mnemonic,

@@ -4,7 +4,7 @@ use handover::{MAX_PROCESSORS, Refusal};
 use pmu_model::Mixture;
 use pmu_model::uarch::Parameters;
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Options {
     /// `pmu=NAME`, `pmu=NAME:2+NAME:4`: the models to present.
@@ -22,7 +22,7 @@ pub struct Options {
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
     /// `uarch=l1d=24k/6,…`: the parameters of caches, TLBs and predictor, by which loads take time; see
-    /// [`pmu_model::uarch::parameters`]. The plugin alone has such caches, so it has to be there.
+    /// [`pmu_model::uarch::parameters`]. The plugin alone has such caches, so it must be there.
     pub parameters: Option<Parameters>,
     /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
     #[cfg(feature = "faults")]
@@ -66,7 +66,7 @@ pub enum Counting {
 /// Reads the options. Without a `pmu=` there is nothing to start.
 ///
 /// # Errors
-/// An unknown model, a shift that is no number, or an unknown value of another key.
+/// An unknown model, a shift that is not a number, or an unknown value of another key.
 pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
     let value = |key: &str| {
         line.split_ascii_whitespace()

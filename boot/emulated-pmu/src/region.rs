@@ -14,7 +14,7 @@ pub const MAX_STOPS: usize = 4;
 const MAX_INSTRUCTIONS: usize = 512;
 const PAGE: usize = 4096;
 
-/// Where the guest has to be stopped.
+/// Where the guest must be stopped.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Stops {
     addresses: [u64; MAX_STOPS],
@@ -55,7 +55,7 @@ impl Seen {
     }
 }
 
-/// Where code of `page`, which lies at linear address `base`, has to be stopped if it goes on at `rip`. `None` if that
+/// Where code of `page`, which is at linear address `base`, must be stopped if it continues at `rip`. `None` if that
 /// are too many places.
 #[must_use]
 pub fn stops(page: &[u8], base: u64, rip: u64, bits: u32) -> Option<Stops> {
@@ -72,7 +72,7 @@ pub fn stops(page: &[u8], base: u64, rip: u64, bits: u32) -> Option<Stops> {
         next += 1;
         let address = base + offset as u64;
         let instruction = step::decode(&page[offset..], address, bits);
-        // Nothing to decode: the instruction goes on in the next page, or is none.
+        // Nothing to decode: the instruction continues in the next page, or is none.
         let Some(instruction) = instruction.filter(|instruction| !ends(instruction)) else {
             stops.add(address)?;
             continue;
@@ -93,7 +93,7 @@ pub fn stops(page: &[u8], base: u64, rip: u64, bits: u32) -> Option<Stops> {
     Some(stops)
 }
 
-/// Whether it has to be stepped over, or goes where nobody knows.
+/// Whether it must be stepped over, or goes where nobody knows.
 fn ends(instruction: &Instruction) -> bool {
     let known = matches!(
         instruction.flow_control(),

@@ -83,7 +83,7 @@ impl Begins {
                     | FlowControl::IndirectCall
             );
             at += instruction.len();
-            // Behind it there may be data, and another function.
+            // After it there may be data, and another function.
             if !falls_through && waiting.is_none() {
                 waiting = Some(at.next_multiple_of(ALIGNMENT));
             }
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(found(&page), [101, 105]);
         let decoded: Vec<usize> = decoded_candidates(&page, None, 64).collect();
         assert_eq!(decoded, [105]);
-        // The guest stands in the middle of the MOV: so it is one.
+        // The guest is in the middle of the MOV: so it is one.
         let decoded: Vec<usize> = decoded_candidates(&page, Some(101), 64).collect();
         assert_eq!(decoded, [101, 105]);
     }

@@ -1,5 +1,5 @@
 //! Frames of faults that say "resume without" (RFLAGS.RF) and lead back to an instruction on which the hypervisor has a
-//! breakpoint: the IRET that takes them has to be seen, and the instruction be stepped.
+//! breakpoint: the IRET that takes them must be seen, and the instruction be stepped.
 
 /// Frames that are remembered: faults within handlers of faults.
 const FRAMES: usize = 8;
@@ -15,7 +15,7 @@ pub struct Returns {
 }
 
 impl Returns {
-    /// Whether IRETs have to be seen.
+    /// Whether IRETs must be seen.
     #[must_use]
     pub const fn are_awaited(&self) -> bool {
         self.count > 0

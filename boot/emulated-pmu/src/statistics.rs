@@ -17,7 +17,7 @@ pub enum Way {
     Step,
 }
 
-/// Register accesses that are told apart: the first that are seen.
+/// Register accesses that are distinguished: the first that are seen.
 const REGISTERS: usize = 48;
 const WAYS: [&str; 4] = ["free", "bulk", "page", "step"];
 

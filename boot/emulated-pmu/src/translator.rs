@@ -12,7 +12,7 @@ const ELSEWHERE: Selection =
 /// of them in several ways. For plugins that cannot make the guest leave.
 const MOST: u64 = 256;
 
-/// What code has to be translated with for these needs. `overflows`: a counter of occurrences can overflow.
+/// What code must be translated with for these needs. `overflows`: a counter of occurrences can overflow.
 #[must_use]
 pub fn mode(needs: &Needs, overflows: bool) -> Mode {
     let mut mode = Mode::empty();
@@ -32,11 +32,11 @@ pub fn mode(needs: &Needs, overflows: bool) -> Mode {
 }
 
 /// The mode that code is translated with now. A change throws all translated code away, so modes only grow, until what was
-/// asked for has been less for long.
+/// requested has been less for long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     current: Mode,
-    /// All that was asked for since the mode last changed or was needed in full.
+    /// All that was requested since the mode last changed or was needed in full.
     recent: Mode,
     /// Stays since then.
     stays: u32,

@@ -68,7 +68,7 @@ pub const LOOKS: u64 = 2;
 pub struct Round {
     /// Whose turn it is.
     pub own: usize,
-    /// Who had the last turn that was no look.
+    /// Who had the last turn that was not a look.
     pub last: usize,
     /// Who looked last.
     pub looker: usize,

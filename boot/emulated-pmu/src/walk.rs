@@ -27,7 +27,7 @@ const LARGE: u64 = 1 << 7;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 impl Paging {
-    /// The physical address behind `linear`, or `None` if nothing is mapped there. `read` reads 8 bytes of
+    /// The physical address of `linear`, or `None` if nothing is mapped there. `read` reads 8 bytes of
     /// physical memory at an aligned address. Without paging the two are the same; 32-bit paging is not
     /// read.
     pub fn translate(&self, linear: u64, read: impl FnMut(u64) -> u64) -> Option<u64> {

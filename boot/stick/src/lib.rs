@@ -40,7 +40,7 @@ pub const ALIGN: u64 = 2 << 20;
 pub const SETTINGS: &str = r"\barecount.conf";
 /// The folder of the reports.
 pub const FOLDER: &str = "barecount";
-/// The job that the reports are of, beside them: the same bytes as the ramdisk.
+/// The job that the reports are of, next to them: the same bytes as the ramdisk.
 pub const JOB: &str = "JOB.BIN";
 /// What the application starts if the settings do not say.
 pub const NEXT: &str = r"\EFI\BOOT\NEXT.EFI";

@@ -30,7 +30,7 @@ fn main() -> Status {
     });
     let is_kept = settings.save || settings.upload.is_some();
     if is_kept && run(home, &settings) == Next::Leave {
-        // What is no success makes the firmware go on with its next boot option (UEFI specification 3.1.1).
+        // What is not a success makes the firmware continue with its next boot option (UEFI specification 3.1.1).
         return Status::NOT_FOUND;
     }
     // It returns only if it failed.

@@ -17,7 +17,7 @@ pub enum Kind {
     Partial,
     /// A report that another image made.
     Foreign,
-    /// Something that is no report: half written when the power was cut, or with a wrong checksum.
+    /// Something that is not a report: half written when the power was cut, or with a wrong checksum.
     Damaged,
 }
 
@@ -70,7 +70,7 @@ impl Name {
     }
 }
 
-/// What a report is called on a server, which gets those of many machines: with the network card's address behind the number.
+/// What a report is called on a server, which gets those of many machines: with the network card's address after the number.
 #[must_use]
 pub fn on_server(name: Name, mac: [u8; 6]) -> String {
     let name = name.to_string();

@@ -8,7 +8,7 @@
 //! | from 4096 on | the report's lines | the firmware |
 //!
 //! Each of the three has a checksum of its own. The firmware writes a line, then the older `Progress`: at whatever
-//! moment the machine is reset, one of the two is whole and tells of lines that are there.
+//! moment the machine is reset, one of the two is whole and reports lines that are there.
 
 use crate::ALIGN;
 use alloc::string::String;
@@ -44,7 +44,7 @@ pub struct Terms {
 /// What the report is like.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
-    /// The run goes on, or was cut off.
+    /// The run continues, or was cut off.
     Running,
     /// The run is over: with the number of what the machine is to do then ([`After`]).
     Complete(After),

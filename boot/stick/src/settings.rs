@@ -42,9 +42,9 @@ pub enum SettingsError {
     #[error("line {line}: `{key}` is {expected}, not `{value}`")]
     Value { line: usize, key: String, value: String, expected: &'static str },
     /// A key that was there before.
-    #[error("line {line}: `{key}` is said a second time")]
+    #[error("line {line}: `{key}` is given twice")]
     Twice { line: usize, key: String },
-    /// What is no folder's URL.
+    /// What is not a folder's URL.
     #[error("line {line}: `upload`: {reason}")]
     Upload { line: usize, reason: TargetError },
 }
@@ -127,7 +127,7 @@ mod tests {
     fn errors_name_line_key_and_reason() {
         let table = [
             ("\nstore on", "line 2: `store` is none of save, "),
-            ("save on\nsave off", "line 2: `save` is said a second time"),
+            ("save on\nsave off", "line 2: `save` is given twice"),
             ("save", "line 1: `save` is `on` or `off`, not ``"),
             ("image xyz", "line 1: `image` is a number of base 16, not `xyz`"),
             ("\nupload http://a", "line 2: `upload`: `http://a` does not end with a slash"),

@@ -55,23 +55,23 @@ pub enum TargetError {
     /// Another scheme, or none.
     #[error("`{url}` begins with neither http:// nor tftp://")]
     Scheme { url: String },
-    /// A character that has to be written as % and two digits, or that is none of a URL's.
+    /// A character that must be written as % and two digits, or that is none of a URL's.
     #[error("`{url}` has {letter:?}, which no URL of a folder has")]
     Letter { url: String, letter: char },
     /// No server.
     #[error("`{url}` names no server")]
     NoHost { url: String },
     /// A port that is none.
-    #[error("`{url}` has the port `{port}`, which is none of 1 to 65535")]
+    #[error("`{url}` has the port `{port}`, which is not 1 to 65535")]
     Port { url: String, port: String },
     /// It is a file's.
     #[error(
-        "`{url}` does not end with a slash: it is a folder's, to which each report's name is added"
+        "`{url}` does not end with a slash: it must name a folder, to which each report's name is added"
     )]
     NoFolder { url: String },
     /// Firmware's TFTP takes no names.
     #[error(
-        "`{url}` names the server `{host}`: for tftp it has to be an IPv4 address, since firmware asks no DNS server then"
+        "`{url}` names the server `{host}`: for tftp it must be an IPv4 address, since firmware does not use DNS there"
     )]
     Name { url: String, host: String },
 }
@@ -173,7 +173,7 @@ mod tests {
             ("10.0.2.2/", "begins with neither"),
             ("http:///x/", "names no server"),
             ("http://:80/", "names no server"),
-            ("http://a:0/", "has the port `0`, which is none of 1 to 65535"),
+            ("http://a:0/", "has the port `0`, which is not 1 to 65535"),
             ("http://a:70000/", "has the port `70000`"),
             ("http://a", "does not end with a slash"),
             ("http://a/report.jsonl", "does not end with a slash"),
@@ -181,7 +181,7 @@ mod tests {
             ("http://me@a/", "has '@'"),
             ("http://[fe80::1]/", "has '['"),
             ("http://a/\u{e9}/", "has 'é'"),
-            ("tftp://server/x/", "names the server `server`: for tftp it has to be an IPv4"),
+            ("tftp://server/x/", "names the server `server`: for tftp it must be an IPv4"),
         ];
         for (text, part) in table {
             let error = Target::parse(text).unwrap_err().to_string();

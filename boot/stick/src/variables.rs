@@ -1,7 +1,7 @@
 //! A report in EFI variables, for a machine that clears its memory when it is reset.
 //!
 //! Firmware has little room for variables: often 64 KiB for all of them, and at most a few KiB for one. So the report is
-//! compressed, in pieces (LZ4 blocks) that need little memory, and cut into parts. An [`Index`] tells how many parts there are
+//! compressed, in pieces (LZ4 blocks) that need little memory, and cut into parts. An [`Index`] states how many parts there are
 //! and what they come to. It is written last: parts without one are half-written.
 
 use crate::region::After;
@@ -25,7 +25,7 @@ pub const NOTE: &str = "BarecountNote";
 pub const MAX_PARTS: usize = 256;
 /// Bytes of a part, if the firmware takes so many in one variable.
 pub const PART_BYTES: usize = 4096;
-/// What firmware keeps beside a variable's content: its header and its name, at most.
+/// What firmware stores in addition to a variable's content: its header and its name, at most.
 pub const OVERHEAD_BYTES: usize = 128;
 /// What is compressed at once: LZ4 looks back so far.
 const PIECE_BYTES: usize = 64 << 10;
@@ -58,10 +58,10 @@ pub struct Index {
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum VariablesError {
     /// The index is damaged, or of another version.
-    #[error("the variable {INDEX} is no index of this version")]
+    #[error("the variable {INDEX} is not an index of this version")]
     Index,
     /// A part is missing or has another size.
-    #[error("the parts have {found} bytes in all, the index says {announced}")]
+    #[error("the parts have {found} bytes in total, the index states {announced}")]
     Parts { found: usize, announced: u32 },
     /// Something has changed.
     #[error("the checksum is {found:08x}, the index says {announced:08x}")]
@@ -127,7 +127,7 @@ impl Index {
         })
     }
 
-    /// As it stands in its variable.
+    /// As it is in its variable.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let after = match self.after {

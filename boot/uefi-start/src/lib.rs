@@ -21,7 +21,7 @@ pub enum StartError {
     #[error("{0}")]
     Firmware(#[from] uefi::Error),
     /// Its file's name has characters that UEFI has not, or is too long for a device path.
-    #[error("its name is no file name")]
+    #[error("its name is not a file name")]
     Name,
     /// The firmware does not say from which device this program came.
     #[error("this program's own device is unknown")]

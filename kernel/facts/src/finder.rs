@@ -35,7 +35,7 @@ pub enum What {
 /// A level that was found.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
-    /// What it takes beyond a hit of the first level, in cycles; of a level behind the first, 0: whether there is one is not told.
+    /// What it takes beyond a hit of the first level, in cycles; of a level after the first, 0: whether there is one is not told.
     pub cycles: u64,
     /// Its ways and the bytes from a place to the next of its set; `None`: not told.
     pub shape: Option<(u32, u64)>,

@@ -1,4 +1,4 @@
-//! Stolen time: the TSC is read again and again, and where it went on for longer than reading takes, somebody else had the
+//! Stolen time: the TSC is read again and again, and where it continued for longer than reading takes, somebody else had the
 //! processor. So does Linux's `hwlat` tracer (Documentation/trace/hwlat_detector.rst), and `sysjitter` and `oslat` above a system.
 
 use alloc::vec;

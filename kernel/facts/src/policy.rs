@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use pmu_model::uarch::replacement::Policy;
 use protocol::record::{PolicyEvidence, PolicySequence};
 
-/// Runs of each sequence: more than one tells whether the set alone decides.
+/// Runs of each sequence: more than one states whether the set alone decides.
 const RUNS: u32 = 4;
 /// Sequences that are looked at for one that is run, and for the last time.
 const LOOKED_AT: [u32; 2] = [24, 150];

@@ -177,7 +177,7 @@ impl Tally {
     }
 }
 
-/// Whether two policies cannot be told apart from an empty set on, by long sequences.
+/// Whether two policies cannot be distinguished from an empty set on, by long sequences.
 fn are_alike(one: Policy, other: Policy, ways: u32) -> bool {
     let mut draw = Draw(7);
     one == other

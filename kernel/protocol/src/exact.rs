@@ -119,7 +119,7 @@ impl AddressRange {
 pub enum NoRange {
     /// It is written differently.
     #[error(
-        "`{0}` is no range: it must be FROM..TO or REGISTER:FROM..TO, with numbers like 16, 0x10 or -0x10"
+        "`{0}` is not a range: it must be FROM..TO or REGISTER:FROM..TO, with numbers like 16, 0x10 or -0x10"
     )]
     Form(String),
     /// The register points nowhere.

@@ -53,12 +53,12 @@ pub(crate) fn check(history: &History) -> Result<(), LimitError> {
     length("the text of history.event", history.clock.len(), MAX_EVENT_BYTES)?;
     let Snippet { setup, .. } = &history.snippet;
     for (refused, reason) in [
-        (history.snippet.values, "values lists the runs of one figure, and it gives a series"),
+        (history.snippet.values, "values lists the runs of one figure, but a history is a series"),
         (!setup.control.msrs.is_empty(), "msrs are not read cycle by cycle"),
         (setup.control.ring == Ring::User, "it measures ring 0 only"),
         (
             !markers(&history.snippet.body).is_empty(),
-            "a pause in the body would let counters go on that the clock has stopped",
+            "a pause in the body would restart counters that the clock has stopped",
         ),
     ] {
         if refused {

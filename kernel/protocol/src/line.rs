@@ -38,7 +38,7 @@ pub enum LineError {
     #[error("its checksum is {found:08x}, the line says {announced:08x}")]
     Checksum { announced: u32, found: u32 },
     /// The checksum is right, but this version does not know the record.
-    #[error("it is no record of this version: {0}")]
+    #[error("it is not a record of this version: {0}")]
     Unknown(String),
     /// The checksum is right, and a code is missing where the boot has a key.
     #[error("it carries no authentication code")]

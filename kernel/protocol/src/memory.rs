@@ -156,11 +156,11 @@ pub fn beyond<'a>(
     pieces.into_iter().find_map(|piece| {
         let (name, Range { start, end }) = (&piece.name, piece.mapped());
         if (end..end.saturating_add(GUARD_BYTES)).contains(&address) {
-            return Some(format!("{} bytes behind the end of memory `{name}`", address - end));
+            return Some(format!("{} bytes after the end of memory `{name}`", address - end));
         }
         if (start.saturating_sub(GUARD_BYTES)..start).contains(&address) {
             let before = start - address;
-            return Some(format!("{before} bytes in front of memory `{name}`"));
+            return Some(format!("{before} bytes before memory `{name}`"));
         }
         None
     })
@@ -278,10 +278,10 @@ pub(crate) mod tests {
     fn n5_an_address_beyond_an_end_names_the_memory() {
         let list = [piece("one", 0x7020_0000, 5000), piece("two", 0x7080_0000, 4096)];
         let said = |address| beyond(address, &list);
-        assert_eq!(said(0x7020_2000).unwrap(), "0 bytes behind the end of memory `one`");
-        assert_eq!(said(0x7020_2008).unwrap(), "8 bytes behind the end of memory `one`");
-        assert_eq!(said(0x701f_fff8).unwrap(), "8 bytes in front of memory `one`");
-        assert_eq!(said(0x7080_1000).unwrap(), "0 bytes behind the end of memory `two`");
+        assert_eq!(said(0x7020_2000).unwrap(), "0 bytes after the end of memory `one`");
+        assert_eq!(said(0x7020_2008).unwrap(), "8 bytes after the end of memory `one`");
+        assert_eq!(said(0x701f_fff8).unwrap(), "8 bytes before memory `one`");
+        assert_eq!(said(0x7080_1000).unwrap(), "0 bytes after the end of memory `two`");
         assert_eq!(
             [said(0), said(0x7020_0000), said(0x7050_0000), said(u64::MAX)],
             [const { None }; 4]

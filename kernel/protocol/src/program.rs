@@ -121,7 +121,7 @@ pub enum ProgramError {
     #[error("the program is truncated: it has {0} bytes")]
     Truncated(usize),
     /// Bits changed on the way.
-    #[error("the program is damaged: its sum is {found:016x}, and it announces {announced:016x}")]
+    #[error("the program is damaged: its checksum is {found:016x}, not {announced:016x}")]
     Sum { announced: u64, found: u64 },
     /// The head is none.
     #[error("the program's head cannot be decoded: {0}")]
@@ -133,7 +133,7 @@ pub enum ProgramError {
     #[error("the segment at {address:#x} with {memory} bytes {why}")]
     Segment { address: u64, memory: u64, why: &'static str },
     /// The place of the message cannot be read.
-    #[error("the message at {0:#x} lies in no segment that can be written to")]
+    #[error("the message at {0:#x} is in no writable segment")]
     Message(u64),
 }
 
@@ -210,10 +210,10 @@ pub fn check(head: &Head) -> Result<(), ProgramError> {
             return refused("does not begin at a page");
         }
         if !(LOWEST..END).contains(&address) || memory > END - address {
-            return refused("lies outside of 0x10000 to 0x40000000, where programs may be");
+            return refused("is outside 0x10000 to 0x40000000, where programs may be");
         }
         if memory == 0 || segment.bytes > memory {
-            return refused("has more bytes at the beginning than in memory, or none");
+            return refused("has more bytes in the file than in memory, or no bytes");
         }
         if segment.write && segment.execute {
             return refused("is both writable and executable");

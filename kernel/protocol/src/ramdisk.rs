@@ -52,11 +52,13 @@ pub enum RamdiskError {
     #[error("the ramdisk does not start with the magic of a barecount job (found {0:02x?})")]
     Magic([u8; 8]),
     /// Made by a newer host tool.
-    #[error("the job has protocol version {found}; this firmware knows up to {PROTOCOL_VERSION}")]
+    #[error(
+        "the job has protocol version {found}; this firmware supports versions up to {PROTOCOL_VERSION}"
+    )]
     Newer { found: u16 },
     /// The end is missing.
     #[error(
-        "the ramdisk is truncated: its header announces {announced} bytes, {present} are there"
+        "the ramdisk is truncated: its header announces {announced} bytes, {present} are present"
     )]
     Truncated { announced: usize, present: usize },
     /// Bits changed on the way.
@@ -64,7 +66,7 @@ pub enum RamdiskError {
     Checksum { announced: u32, found: u32 },
     /// The end of a section is missing.
     #[error(
-        "section {index} of the ramdisk is truncated: {announced} bytes are announced, {present} are there"
+        "section {index} of the ramdisk is truncated: {announced} bytes are announced, {present} are present"
     )]
     SectionTruncated { index: u16, announced: usize, present: usize },
     /// The checksum is right, but the content is no job.

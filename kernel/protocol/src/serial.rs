@@ -44,7 +44,7 @@ pub enum SerialPort {
 /// Why a text names no serial ports.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
-    "`{0}` is no serial port: auto, all, or some of com1 to com4, spcr, dbg2, pci, port:0x3f8 and mmio:0xfe034000/4, with commas"
+    "`{0}` is not a serial port: auto, all, or a list of com1 to com4, spcr, dbg2, pci, port:0x3f8 and mmio:0xfe034000/4, separated by commas"
 )]
 pub struct SerialError(pub String);
 
@@ -171,7 +171,7 @@ mod tests {
             ["", "com5", "com1,", "port:3f8", "port:0x10000", "port:0x3f8/4", "mmio:0x1/3", "mmio:"]
         {
             let error = text.parse::<SerialPorts>().unwrap_err();
-            assert!(error.to_string().contains("is no serial port"), "{text}: {error}");
+            assert!(error.to_string().contains("is not a serial port"), "{text}: {error}");
         }
     }
 }

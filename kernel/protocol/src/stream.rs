@@ -64,14 +64,14 @@ pub enum Problem {
     Lost(RangeInclusive<u32>),
     /// A second start record: the machine was reset.
     #[error(
-        "line {line}: the machine started anew after record {after}; what follows is another boot"
+        "line {line}: the machine started again after record {after}; the lines after it are from another boot"
     )]
     Restarted { line: u64, after: u32 },
     /// The report stops before its end record.
-    #[error("the end record never came; the last record is {}", last_text(.last))]
+    #[error("the end record is missing; the last record is {}", last_text(.last))]
     NoEnd { last: Option<u32> },
     /// The end record counts more or fewer records than it should.
-    #[error("the end record is number {seq} but says that there are {records} records")]
+    #[error("the end record is number {seq} but states {records} records")]
     Count { seq: u32, records: u32 },
     /// Records after the end record.
     #[error("line {line}: record {seq} comes after the end record")]
@@ -88,7 +88,7 @@ fn lost_text(range: &RangeInclusive<u32>) -> String {
 }
 
 fn last_text(last: &Option<u32>) -> String {
-    last.map_or("none at all".to_string(), |seq| seq.to_string())
+    last.map_or("none".to_string(), |seq| seq.to_string())
 }
 
 /// Reads one report.
@@ -257,7 +257,7 @@ impl Reader {
             events.push(Event::Problem(Problem::Doubled { line, seq }));
             return;
         } else if seq - self.next > MAX_GAP {
-            let error = LineError::Unknown(alloc::format!("its number {seq} is out of all reason"));
+            let error = LineError::Unknown(alloc::format!("its number {seq} is implausible"));
             events.push(Event::Problem(Problem::Damaged { line, error }));
             return;
         } else {

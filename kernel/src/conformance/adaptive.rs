@@ -17,12 +17,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pebs.basic",
-        source: "SDM vol. 3, 20.9.2.1: without Adaptive_Record a counter's records have the basic group alone",
+        source: "SDM vol. 3, 20.9.2.1: without Adaptive_Record a counter's records have only the basic group",
         run: basic,
     },
     Check {
         name: "pebs.fixed",
-        source: "SDM vol. 3, 20.9.1: fixed counters write records, and have reset values behind the others'",
+        source: "SDM vol. 3, 20.9.1: fixed counters write records; their reset values follow those of the others",
         run: fixed,
     },
 ];
@@ -38,7 +38,7 @@ fn format(context: &Context) -> Option<Format> {
 
 fn data_config(context: &mut Context) -> Outcome {
     let Some(format) = format(context) else { return Ok(Finding::skip(NEEDS)) };
-    let mut all = All::of("the bits of its groups stay, and others raise #GP");
+    let mut all = All::of("the bits of its groups can be written, other bits raise #GP");
     let registers = context.registers();
     for group in PLAIN.into_iter().chain([Groups::BRANCHES]) {
         let bit = u64::from(group.bits());
@@ -46,7 +46,7 @@ fn data_config(context: &mut Context) -> Outcome {
         let seen = registers.rdmsr(numbers::PEBS_DATA_CFG).unwrap_or(0);
         all.that(done && seen == bit, format_args!("{seen:#x}, not {bit:#x}"));
     }
-    // Bit 6 is no group's in any format; the counters' came with format 6.
+    // Bit 6 is not a group's in any format; the counters' came with format 6.
     all.faults(registers, numbers::PEBS_DATA_CFG, 1 << 6);
     if !format.groups().contains(Groups::COUNTERS) {
         all.faults(registers, numbers::PEBS_DATA_CFG, Groups::COUNTERS.bits().into());
@@ -56,7 +56,8 @@ fn data_config(context: &mut Context) -> Outcome {
 
 fn groups(context: &mut Context) -> Outcome {
     let Some(format) = format(context) else { return Ok(Finding::skip(NEEDS)) };
-    let mut all = All::of("each record has the groups asked for, and a size that they make up");
+    let mut all =
+        All::of("each record has the requested groups, and the size that follows from them");
     for bits in 0..8 {
         context.fresh()?;
         let wanted = PLAIN.into_iter().enumerate().filter(|(n, _)| bits >> n & 1 != 0);
@@ -74,9 +75,9 @@ fn groups(context: &mut Context) -> Outcome {
             far += u32::from(!(1..=15).contains(&next));
         });
         let what = format_args!("groups {wanted:?}");
-        all.that(drain.malformed == 0, format_args!("{what}: something that is no record"));
-        all.that(others == 0, format_args!("{what}: {others} records with others"));
-        all.that(far <= 2, format_args!("{what}: {far} records with a far next address"));
+        all.that(drain.malformed == 0, format_args!("{what}: malformed records"));
+        all.that(others == 0, format_args!("{what}: {others} records with other groups"));
+        all.that(far <= 2, format_args!("{what}: {far} records whose next address is too far"));
         all.that(drain.records >= 12, format_args!("{what}: {} records", drain.records));
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
@@ -94,13 +95,13 @@ fn basic(context: &mut Context) -> Outcome {
     context.run(straight());
     let mut with = 0;
     drain.run_groups(&mut |record| with += u32::from(!record.groups().is_empty()));
-    let mut all = All::of("the basic group alone");
+    let mut all = All::of("only the basic group");
     let set = value & ADAPTIVE != 0 && taken;
     all.that(set, format_args!("the event select was {value:#x}"));
     all.that(with == 0, format_args!("{with} records with further groups"));
     let (records, malformed) = (drain.records, drain.malformed);
     let good = records >= 12 && malformed == 0;
-    all.that(good, format_args!("{records} records, and {malformed} times something else"));
+    all.that(good, format_args!("{records} records, and {malformed} malformed"));
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 

@@ -1,4 +1,4 @@
-//! Architectural PEBS: its buffer, and what each counter's own register asks for.
+//! Architectural PEBS: its buffer, and what each counter's own register requests.
 
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
@@ -57,7 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "apebs.interrupt", source: LINUX, run: |context| with(context, interrupt) },
     Check {
         name: "apebs.full",
-        source: "Linux, arch/x86/include/asm/perf_event.h: union arch_pebs_index; IA32_PEBS_BASE has the buffer's size",
+        source: "Linux, arch/x86/include/asm/perf_event.h: union arch_pebs_index; IA32_PEBS_BASE contains the buffer's size",
         run: |context| with(context, full),
     },
     Check { name: "apebs.data_address", source: LINUX, run: |context| with(context, data_address) },
@@ -83,14 +83,19 @@ fn with(context: &mut Context, check: fn(&mut Context, Offer) -> Outcome) -> Out
 }
 
 fn enumeration(context: &mut Context, offer: Offer) -> Outcome {
-    let mut all = All::of("counters that are there, and those of precise distribution among them");
+    let mut all =
+        All::of("only counters that exist; those with precise distribution can write records too");
     let has = context.has();
     let there = [has.general, has.fixed];
     for (at, can) in [offer.general, offer.fixed].into_iter().enumerate() {
         let kind = ["general-purpose", "fixed"][at];
-        all.same(format_args!("{kind} counters that are not there"), 0, (can & !there[at]).into());
+        all.same(format_args!("{kind} counters that do not exist"), 0, (can & !there[at]).into());
         let other = offer.distribution[at] & !can;
-        all.same(format_args!("{kind} counters of precise distribution alone"), 0, other.into());
+        all.same(
+            format_args!("{kind} counters with precise distribution but no records"),
+            0,
+            other.into(),
+        );
     }
     all.that(offer.general != 0, format_args!("no general-purpose counter"));
     Ok(all.finish())
@@ -99,7 +104,7 @@ fn enumeration(context: &mut Context, offer: Offer) -> Outcome {
 fn registers(context: &mut Context, offer: Offer) -> Outcome {
     /// Never looked at, as nothing counts.
     const PLACE: u64 = 0x10_0000;
-    let mut all = All::of("fields stay, and bits that are none raise #GP");
+    let mut all = All::of("fields can be written, bits outside them raise #GP");
     let counter = Counter::General(offer.general.trailing_zeros() as u8);
     let registers = context.registers();
     let mut stays = |name: &str, msr, value: u64| {
@@ -153,7 +158,8 @@ fn data_address(context: &mut Context, _: Offer) -> Outcome {
 }
 
 fn groups(context: &mut Context, offer: Offer) -> Outcome {
-    let mut all = All::of("each record has the groups asked for, and a size that they make up");
+    let mut all =
+        All::of("each record has the requested groups, and the size that follows from them");
     let offered = offer.groups();
     // Each by itself and together; at last all at once, with branch records, which takes the most.
     for bits in 0..9 {
@@ -178,10 +184,13 @@ fn groups(context: &mut Context, offer: Offer) -> Outcome {
             });
         }
         let what = format_args!("groups {wanted:?}");
-        all.that(drain.malformed == 0, format_args!("{what}: {} were none", drain.malformed));
-        all.that(others == 0, format_args!("{what}: {others} records with others"));
+        all.that(
+            drain.malformed == 0,
+            format_args!("{what}: {} malformed records", drain.malformed),
+        );
+        all.that(others == 0, format_args!("{what}: {others} records with other groups"));
         // The piece's last instruction is a return.
-        all.that(far <= 2, format_args!("{what}: {far} records with a far next address"));
+        all.that(far <= 2, format_args!("{what}: {far} records whose next address is too far"));
         all.that(drain.records >= 12, format_args!("{what}: {} records", drain.records));
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
@@ -203,12 +212,12 @@ fn basic(context: &mut Context, offer: Offer) -> Outcome {
     while drain.fetch(context.registers()) {
         drain.run_groups(&mut |record| with += u32::from(!record.groups().is_empty()));
     }
-    let mut all = All::of("the basic group alone");
+    let mut all = All::of("only the basic group");
     all.that(taken, format_args!("CFG_C refused {alone:#x}"));
     all.that(with == 0, format_args!("{with} records with further groups"));
     let (records, malformed) = (drain.records, drain.malformed);
     let good = records >= 12 && malformed == 0;
-    all.that(good, format_args!("{records} records, and {malformed} that were none"));
+    all.that(good, format_args!("{records} records, and {malformed} malformed"));
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
@@ -223,15 +232,16 @@ fn full(context: &mut Context, _: Offer) -> Outcome {
     let turns = (1..enough).find(|&turns| long(turns) >= enough).unwrap_or(enough);
     context.run(Work::kernel(Ring0Code::Loop, turns));
     let records = taken(context, &mut drain).len();
-    let mut all =
-        All::of("records to the end of the buffer, nothing behind it, and bit 31 of the index");
+    let mut all = All::of(
+        "records up to the end of the buffer, nothing after it, and bit 31 of the index set",
+    );
     all.same("records", fit as u64, records as u64);
     all.same("times full", 1, drain.full);
-    all.that(!store.is_overrun(), format_args!("words behind its end were written to"));
-    // The index is written whole: it goes on.
+    all.that(!store.is_overrun(), format_args!("words after the buffer's end were overwritten"));
+    // The index is written whole: it continues.
     context.run(Work::kernel(Ring0Code::Loop, turns));
     let more = taken(context, &mut drain).len();
-    all.same("records behind that", fit as u64, more as u64);
+    all.same("records after that", fit as u64, more as u64);
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
@@ -287,7 +297,7 @@ fn counters(context: &mut Context, offer: Offer) -> Outcome {
     context.program(Counter::General(1), &INSTRUCTIONS)?;
     context.program(Counter::General(2), &INSTRUCTIONS)?;
     context.run(straight());
-    let mut all = All::of("each record has the counters that are allowed in it, with their values");
+    let mut all = All::of("each record has the counters allowed in it, with their values");
     let mut values = Vec::new();
     while drain.fetch(context.registers()) {
         drain.run(|taken| {
@@ -300,7 +310,7 @@ fn counters(context: &mut Context, offer: Offer) -> Outcome {
     let most = period + slack(context, period);
     for &(general, _, own) in &values {
         all.same("counters of a record", 0b11, general.into());
-        // Linux takes it for what came since the overflow, and counts the period besides (`__setup_pebs_counter_group`).
+        // Linux takes it for what came since the overflow, and counts the period in addition (`__setup_pebs_counter_group`).
         all.that(own < most, format_args!("{own:#x} in its own counter"));
     }
     for pair in values.windows(2) {

@@ -100,7 +100,7 @@ fn filter(context: &mut Context) -> Outcome {
     }
     let at = calls_sites();
     let seen = records(context, only(LbrSelect::NOT_RETURN), Ring0Code::Calls)?;
-    let mut all = All::of("with returns alone: the piece's own, and before it the function's");
+    let mut all = All::of("returns only: that of the code, and before it that of the function");
     all.that(seen.len() > 1, format_args!("{} records", seen.len()));
     for (age, record) in seen.iter().enumerate() {
         let from = if age == 0 { at.piece_return } else { at.leaf };
@@ -113,10 +113,10 @@ fn ring_filter(context: &mut Context) -> Outcome {
     if !filters(context) {
         return Ok(Finding::skip("a filter of branch records"));
     }
-    // No record tells something only where there are some without the filter.
+    // No record states something only where there are some without the filter.
     let without = records(context, LbrSelect::empty(), Ring0Code::Calls)?.len();
     if without == 0 {
-        return Ok(Finding::fail("records without the filter, none with it", "none at all"));
+        return Ok(Finding::fail("records without the filter, no record with it", "none at all"));
     }
     let seen = records(context, LbrSelect::NOT_KERNEL, Ring0Code::Calls)?;
     Ok(Finding::equal(0, seen.len()))
@@ -124,15 +124,15 @@ fn ring_filter(context: &mut Context) -> Outcome {
 
 fn call_stack(context: &mut Context) -> Outcome {
     if !context.has().call_stacks {
-        return Ok(Finding::skip("branch records as a stack of calls (Haswell and later)"));
+        return Ok(Finding::skip("branch records in call-stack mode (Haswell and later)"));
     }
     let calls = LbrSelect::NOT_RELATIVE_CALL | LbrSelect::NOT_INDIRECT_CALL;
-    // No record tells something only where there are some without the mode.
+    // No record states something only where there are some without the mode.
     let without = records(context, only(calls | LbrSelect::NOT_RETURN), Ring0Code::Calls)?.len();
     let mode = only(calls | LbrSelect::NOT_RETURN) | LbrSelect::CALL_STACK;
     let stack = records(context, mode, Ring0Code::Calls)?;
     let mut all = All::of(
-        "calls and returns are recorded, and in call-stack mode none is left behind the returns",
+        "calls and returns are recorded; in call-stack mode no call is left after its return",
     );
     all.that(without > 0, format_args!("{without} records of calls and returns"));
     let at = calls_sites();

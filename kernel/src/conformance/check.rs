@@ -31,7 +31,7 @@ impl Check {
         let _ = context.machine.withdraw();
         let _ = context.fresh();
         if let Some(stray) = context.machine.take_stray() {
-            return Finding::fail("no interrupt but those that are asked for", stray);
+            return Finding::fail("only the requested interrupts", stray);
         }
         found.unwrap_or_else(|error| Finding::fail("every access succeeds", error))
     }
@@ -145,8 +145,8 @@ impl All {
         match (self.miss, self.made) {
             (Some(miss), _) => Finding::fail(self.expected, miss),
             (None, 0) => Finding::skip(self.expected),
-            (None, 1) => Finding::pass(self.expected, "so it is"),
-            (None, made) => Finding::pass(self.expected, format_args!("so it is, {made} times")),
+            (None, 1) => Finding::pass(self.expected, "as expected"),
+            (None, made) => Finding::pass(self.expected, format_args!("as expected, {made} times")),
         }
     }
 }

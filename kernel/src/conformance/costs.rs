@@ -1,5 +1,5 @@
 //! What reading the counters and handing them on costs, in instructions of ring 0, with the platform that jobs count
-//! with. A counter beside those of the set measures.
+//! with. A counter in addition to those of the set measures.
 
 use super::check::{Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
@@ -35,7 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
     check!("rdpmc", Rdpmc, 1, 15, 15),
     Check {
         name: "cost.rdpmc_ring_3",
-        source: "barecount: RDPMC with its index and its halves put together, and the way out",
+        source: "barecount: RDPMC, loading its index, combining its halves, and leaving ring 3",
         run: in_ring_3,
     },
     check!("read_1", Read, 1, 60, 600),
@@ -71,7 +71,7 @@ fn cost(context: &mut Context, what: What, counters: usize, most: [u64; 2]) -> O
     let members: Vec<Counter> =
         has.generals().filter(|&counter| counter != meter).take(counters).collect();
     if members.len() < counters {
-        return Ok(Finding::skip(format!("{counters} counters beside the one that measures")));
+        return Ok(Finding::skip(format!("{counters} counters in addition to the measuring one")));
     }
     let mut seen = Ok(0);
     let ran = context
@@ -116,10 +116,10 @@ fn measure(
     let mut counts = Counts::new(&set);
     let mut taken = snapshot::Snapshot::EMPTY;
     let clocks = Clocks::read(platform);
-    // The counter that measures goes on when the session stops all of its own.
+    // The counter that measures continues when the session stops all of its own.
     let driver = Driver::new(has.clone()).beside(meter.bit());
     let mut session = Session::bind(set, Run::default(), driver, platform).map_err(text)?;
-    // Behind the binding, which takes all counters.
+    // After the binding, which takes all counters.
     let mut own = Driver::new(has.clone());
     let selection = match meter {
         Counter::Fixed(_) => Selection::of(0, 0),
@@ -149,7 +149,7 @@ fn measure(
         }),
     };
     session.terminate(platform).map_err(text)?;
-    // What is read is no wider than the counter; the difference may be, where it wrapped.
+    // What is read is not a wider than the counter; the difference may be, where it wrapped.
     let [seen, empty] = [seen, empty].map(|count| count & has.mask(meter));
     failed.map_or(Ok(seen.saturating_sub(empty)), Err)
 }

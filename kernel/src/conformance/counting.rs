@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "counting.linear",
-        source: "the code's listing: twice the turns, twice the count",
+        source: "the code's listing: twice the iterations, twice the count",
         run: linear,
     },
     Check {
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "counting.nothing",
-        source: "the listing of the window: start and stop cost a constant, which cancels",
+        source: "the listing of the window: start and stop have a constant cost, which cancels",
         run: nothing,
     },
     Check {
@@ -76,7 +76,7 @@ pub(super) const FIXED_CHECKS: &[Check] = &[
     },
     Check {
         name: "fixed.metrics",
-        source: "SDM vol. 3, 20.3.9.3: the four fractions of the slots make up the whole",
+        source: "SDM vol. 3, 20.3.9.3: the four fractions of the slots add up to 1",
         run: metrics,
     },
 ];
@@ -146,7 +146,7 @@ fn all_at_once(context: &mut Context) -> Outcome {
 
 fn linear(context: &mut Context) -> Outcome {
     let mut all = All::of(
-        "2 and 10 times the turns: 2 and 10 times the instructions, without the window's own",
+        "2 and 10 times the iterations: 2 and 10 times the instructions, without the window's own",
     );
     let empty = context.count_one(INSTRUCTIONS, Work::kernel(Ring0Code::Loop, 1))?;
     let one = context.count_one(INSTRUCTIONS, Work::kernel(Ring0Code::Loop, 1 + TURNS))?;
@@ -186,10 +186,13 @@ fn nothing(context: &mut Context) -> Outcome {
 
 fn enable_bit(context: &mut Context) -> Outcome {
     if context.driver.layout().global.is_none() {
-        return Ok(Finding::skip("a global control: without one, the enable bit is the gate"));
+        return Ok(Finding::skip(
+            "a global control; without one the enable bit alone starts counting",
+        ));
     }
-    let mut all =
-        All::of("a counter whose EN is clear stands still, whatever the global control says");
+    let mut all = All::of(
+        "a counter whose EN is clear does not count, for every value of the global control",
+    );
     for counter in context.has().generals() {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
@@ -207,7 +210,7 @@ fn global_enable(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("a global control"));
     };
     let mut all =
-        All::of("a counter whose global enable is clear stands still while the others count");
+        All::of("a counter whose global enable is clear does not count while the others do");
     for counter in context.has().counters() {
         context.fresh()?;
         for other in context.has().counters() {
@@ -222,14 +225,14 @@ fn global_enable(context: &mut Context) -> Outcome {
 }
 
 fn write_while_running(context: &mut Context) -> Outcome {
-    let mut all = All::of("the written value and the instructions behind the write");
+    let mut all = All::of("the written value plus the instructions after the write");
     for counter in context.has().generals() {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
         let value = 0x1000;
         let write = Write::new(context.driver.layout().counter(counter), value);
         context.run(Work::Rewrite { turns: TURNS, write });
-        // Behind the write: the rest of the piece, and the four instructions up to the closing WRMSR.
+        // After the write: the rest of the piece, and the four instructions up to the closing WRMSR.
         let expected = value + Ring0Code::after_rewrite(TURNS) + 4;
         all.equal(counter, expected, context.get(counter)?);
     }
@@ -277,7 +280,7 @@ fn fixed_instructions(context: &mut Context) -> Outcome {
 }
 
 fn fixed_each_counts(context: &mut Context) -> Outcome {
-    let mut all = All::of("each fixed counter counts, and stands still without an enable");
+    let mut all = All::of("each fixed counter counts, and does not count without its enable");
     for counter in context.has().certain_fixeds() {
         let work = Work::kernel(Ring0Code::Loop, 20 * TURNS);
         let seen = context.count(&[(counter, INSTRUCTIONS)], work)?[0];

@@ -45,7 +45,7 @@ const PACKAGE: Msr = Msr(0x611);
 
 fn registers(context: &mut Context) -> Outcome {
     let found = Energy::probe(context.registers());
-    let expected = "a unit, and a register of the package that counts in it";
+    let expected = "an energy unit, and a package register that counts in it";
     Ok(match found {
         Ok(energy) => {
             let list: alloc::vec::Vec<_> = energy.domains().collect();
@@ -108,9 +108,9 @@ fn moved(context: &mut Context, energy: &Energy, domains: [Domain; 2]) -> Option
 
 fn moves(context: &mut Context) -> Outcome {
     let Ok(energy) = Energy::probe(context.registers()) else { return Ok(Finding::skip(NEEDS)) };
-    let expected = "the package's register grows, by less than 1,000 J at once";
+    let expected = "the package's register grows, by less than 1,000 J in one update";
     let Some([units, _]) = moved(context, &energy, [Domain::Package; 2]) else {
-        return Ok(Finding::fail(expected, "it stands still"));
+        return Ok(Finding::fail(expected, "it does not change"));
     };
     let unit = energy.unit(Domain::Package);
     let seen = alloc::format!("{units} units of 2^-{unit} J in {UPDATES} updates");
@@ -125,7 +125,7 @@ fn parts(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("registers of the package and of the cores"));
     }
     let Some([package, cores]) = moved(context, &energy, domains) else {
-        return Ok(Finding::skip("a register that moves"));
+        return Ok(Finding::skip("a register that changes"));
     };
     let seen = alloc::format!("{cores} units of {package}");
     Ok(Finding::when(cores <= package, "the cores use no more than the package", seen))

@@ -64,15 +64,15 @@ fn counters_exist(context: &mut Context) -> Outcome {
 /// Features are given up for want of a register when the capabilities are read.
 fn registers_exist(context: &mut Context) -> Outcome {
     let missing = context.has().faults.iter().find(|fault| matches!(fault, Fault::Register { .. }));
-    let expected = "every register that an announced feature needs can be read";
+    let expected = "every register of an announced feature can be read";
     Ok(match missing {
         Some(fault) => Finding::fail(expected, fault),
-        None => Finding::pass(expected, "so it is"),
+        None => Finding::pass(expected, "as expected"),
     })
 }
 
 fn no_more_counters(context: &mut Context) -> Outcome {
-    let mut all = All::of("the registers behind the last counter raise #GP");
+    let mut all = All::of("the registers after the last counter raise #GP");
     let (has, layout) = (context.has().clone(), *context.driver.layout());
     let next = 32 - has.general.leading_zeros();
     let next_fixed = 32 - has.fixed.leading_zeros();
@@ -150,7 +150,7 @@ fn widths(context: &mut Context) -> Outcome {
 fn extra_registers(context: &mut Context) -> Outcome {
     /// Valid in all of them on all processors that have them.
     const PATTERN: u64 = 0x11;
-    let mut all = All::of("the registers beside the counters hold a value");
+    let mut all = All::of("the extra registers keep a written value");
     for msr in context.has().extra.clone() {
         let before = context.registers().rdmsr(msr).unwrap_or(0);
         let written = context.registers().wrmsr(msr, PATTERN);

@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "events.mispredictions",
-        source: "a generator's bits cannot be predicted: some of 500 jumps are missed, and not more than there are",
+        source: "a generator's bits cannot be predicted: some of 500 jumps are mispredicted, and not more than 500",
         run: mispredictions,
     },
     Check {
@@ -140,7 +140,7 @@ fn cache(context: &mut Context, bit: u32, umask: u16) -> Outcome {
         return Ok(Finding::skip("an architectural event of the last-level cache"));
     };
     let seen = context.count_one(event, Work::kernel(Ring0Code::ColdLoads, LINES))?;
-    // A prefetcher may have brought a line back between its flush and its load, and asks for others.
+    // A prefetcher may have brought a line back between its flush and its load, and requests others.
     Ok(Finding::within(LINES / 2, 20 * LINES, seen))
 }
 

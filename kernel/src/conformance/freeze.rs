@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "freeze.resume",
-        source: "SDM vol. 3, 20.2.4: clearing bit 59, or setting the enables, lets counters go on",
+        source: "SDM vol. 3, 20.2.4: counters continue after bit 59 is cleared or the enables are set",
         run: resume,
     },
     Check {
@@ -48,7 +48,7 @@ const PERIOD: u64 = 500;
 /// Turns of the loop.
 const TURNS: u64 = 2000;
 
-/// Runs a loop in which the first counter raises a PMI after [`PERIOD`] instructions, with every other counter beside
+/// Runs a loop in which the first counter raises a PMI after [`PERIOD`] instructions, with every other counter in addition to
 /// it, and leaves everything frozen.
 fn frozen(context: &mut Context) -> Result<(), PmuError> {
     let first = context.first();
@@ -108,7 +108,8 @@ fn skew(context: &mut Context) -> Outcome {
     }
     // Counters that never began, or never stopped, are equal as well.
     if least == 0 || least >= whole {
-        let expected = alloc::format!("counts between 0 and {whole}, where nothing stops");
+        let expected =
+            alloc::format!("counts above 0 and below {whole}, the count without a freeze");
         return Ok(Finding::fail(expected, least));
     }
     Ok(Finding::within(0, context.bounds.skew, most - least))
@@ -125,7 +126,7 @@ fn form(context: &mut Context) -> Outcome {
     let whole = context.stated(Ring0Code::Loop, TURNS).instructions;
     let stopped = context.get(context.second())?;
     if stopped == 0 || stopped >= whole {
-        let expected = alloc::format!("a counter that stopped between 0 and {whole}");
+        let expected = alloc::format!("a counter that stopped above 0 and below {whole}");
         return Ok(Finding::fail(expected, stopped));
     }
     let seen = status.contains(GlobalStatus::COUNTERS_FROZEN);
@@ -134,7 +135,7 @@ fn form(context: &mut Context) -> Outcome {
     Ok(Finding::when(seen == expected, text(expected), text(seen)))
 }
 
-/// A witness that counts ring 3 loses nothing while the handler lets everything go on.
+/// A witness that counts ring 3 loses nothing while the handler lets everything continue.
 fn nothing_lost(
     context: &mut Context,
     change: impl FnOnce(&mut ControlBlock, &Driver) -> Result<(), PmuError>,
@@ -195,7 +196,7 @@ fn branch_records(context: &mut Context) -> Outcome {
     let sites = calls_sites();
     let status = context.driver.status(context.machine)?;
     let seen = lbr::records(context.machine, &has)?;
-    let mut all = All::of("records up to the interrupt, and none from the code behind it");
+    let mut all = All::of("records up to the interrupt, none of the code after it");
     all.that(!seen.is_empty(), "no record");
     for record in &seen {
         let behind = record.from == sites.piece_return;

@@ -14,7 +14,7 @@ use arch::pmu::{PmuError, Selection};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "ibs.registers",
-        source: "AMD APM vol. 2, 13.3: IbsFetchCtl, IbsOpCtl and what CPUID 0x8000001B says of them",
+        source: "AMD APM vol. 2, 13.3: IbsFetchCtl, IbsOpCtl and CPUID 0x8000001B, which announces their fields",
         run: registers,
     },
     Check {
@@ -29,12 +29,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "ibs.valid",
-        source: "AMD APM vol. 2, 13.3.2: with IbsOpVal the sample stays, and counting stops",
+        source: "AMD APM vol. 2, 13.3.2: while IbsOpVal is set, the sample is kept and counting stops",
         run: valid,
     },
     Check {
         name: "ibs.address",
-        source: "AMD APM vol. 2, 13.3.2: IbsOpRip is the tagged operation's instruction, as its branch and its load show",
+        source: "AMD APM vol. 2, 13.3.2: IbsOpRip is the tagged operation's instruction",
         run: address,
     },
     Check {
@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "ibs.latency",
-        source: "PPR, IbsOpData3: IbsDcMiss and IbsDcMissLat of a load; IbsOpData2: where its data was",
+        source: "PPR, IbsOpData3: IbsDcMiss and IbsDcMissLat of a load; IbsOpData2: the source of its data",
         run: latency,
     },
     Check {
@@ -59,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "ibs.interrupt",
-        source: "AMD APM vol. 2, 13.3: an interrupt by the extended LVT entry that IbsControl names, at each sample",
+        source: "AMD APM vol. 2, 13.3: each sample raises an interrupt through the extended LVT entry that IbsControl selects",
         run: interrupt,
     },
 ];
@@ -155,7 +155,9 @@ fn tag(context: &mut Context, period: Period, start: u64, work: Work) -> Result<
 
 fn registers(context: &mut Context) -> Outcome {
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
-    let mut all = All::of("each unit's maximum count stays, without a sample; what is read exists");
+    let mut all = All::of(
+        "each unit's maximum count can be written, no sample is valid, and the announced registers exist",
+    );
     for (unit, length) in [(Unit::Op, 0x1_2340), (Unit::Op, 0x765_4320), (Unit::Fetch, 0xf_fff0)] {
         let Ok(period) = Period::new(unit, false, length, has) else { continue };
         let done = set(context, unit.control(), period.off()).is_ok();
@@ -200,7 +202,7 @@ fn count(context: &mut Context) -> Outcome {
     if !has.contains(Features::READ_WRITE_COUNT) {
         return Ok(Finding::skip("a current count that can be read (CPUID 0x8000001B EAX[3])"));
     }
-    let mut all = All::of("the count goes on as a counter of the same does");
+    let mut all = All::of("the count grows as that of a counter with the same event");
     for (operations, beside) in [(false, CYCLES), (true, OPERATIONS)] {
         let Ok(period) = Period::new(Unit::Op, operations, 0xf_0000, has) else { continue };
         let [seen, counter] = counted(context, period, beside, [100, 1100])?;
@@ -210,7 +212,7 @@ fn count(context: &mut Context) -> Outcome {
             None => (counter / 2..counter * 4).contains(&seen),
         };
         let what = if operations { "operations" } else { "cycles" };
-        all.that(good && seen > 0, format_args!("{seen} {what}, where a counter has {counter}"));
+        all.that(good && seen > 0, format_args!("{seen} {what}, a counter {counter}"));
     }
     if let Some(period) = of_ops(has, 0xf_0000) {
         const MORE: u64 = 1000;
@@ -223,7 +225,7 @@ fn count(context: &mut Context) -> Outcome {
         let seen = counts[2].wrapping_sub(counts[1]);
         let off = seen.abs_diff(MORE);
         let good = if context.emulated.is_some() { off == 0 } else { off < MORE / 2 };
-        all.that(good, format_args!("{seen} further where it was begun with {MORE}"));
+        all.that(good, format_args!("{seen} more, where the start value was {MORE} more"));
     }
     Ok(all.finish())
 }
@@ -244,13 +246,13 @@ fn period(context: &mut Context) -> Outcome {
         Some(_) => [(whole - 16) & !15, (whole + 32) & !15],
         None => [(whole / 2) & !15, (2 * whole) & !15],
     };
-    let mut all = All::of("a sample where the count reaches its maximum, and none before");
+    let mut all = All::of("a sample when the count reaches its maximum, not before");
     for (length, wanted) in [(less, true), (more, false)] {
         let Some(period) = of_ops(has, length) else {
-            return Ok(Finding::fail("a count that a period can have", whole));
+            return Ok(Finding::fail("a count that fits into a period", whole));
         };
         let seen = tag(context, period, 0, work)?.control & Unit::Op.valid() != 0;
-        let what = if seen { "a sample" } else { "none" };
+        let what = if seen { "a sample" } else { "no sample" };
         all.that(seen == wanted, format_args!("{what} with a period of {length}, {whole} counted"));
     }
     Ok(all.finish())
@@ -264,12 +266,15 @@ fn valid(context: &mut Context) -> Outcome {
     context.run(Work::kernel(Ring0Code::NotTaken, LONG));
     let second = seen(context, Unit::Op)?;
     set(context, Unit::Op.control(), 0)?;
-    let mut all = All::of("the sample is valid, and stays as it is until software takes it");
+    let mut all = All::of("the sample is valid, and does not change until software clears it");
     all.that(first.control & Unit::Op.valid() != 0, format_args!("{:#x}", first.control));
     all.same("the control register", first.control, second.control);
     all.same("the address", first.rip, second.rip);
     let at = Ring0Code::Loop.address();
-    all.that((at..at + 8).contains(&first.rip), format_args!("{:#x} is elsewhere", first.rip));
+    all.that(
+        (at..at + 8).contains(&first.rip),
+        format_args!("{:#x} is outside the code", first.rip),
+    );
     Ok(all.finish())
 }
 
@@ -316,7 +321,7 @@ fn address(context: &mut Context) -> Outcome {
     each(context, has, &mut look)?;
     all.that(samples > 0, format_args!("no sample in the piece"));
     if context.emulated.is_some() {
-        all.that(branches == 2, format_args!("{branches} branches in two turns"));
+        all.that(branches == 2, format_args!("{branches} branches in two iterations"));
     }
     Ok(all.finish())
 }
@@ -325,8 +330,9 @@ fn data_address(context: &mut Context) -> Outcome {
     const LINE: u64 = 64;
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
     let at = Ring0Code::ColdLoads.address();
-    let mut all =
-        All::of("a load's data is on a line of its memory, another one's elsewhere or invalid");
+    let mut all = All::of(
+        "a load of the code has an address in its memory; any other load's is elsewhere or invalid",
+    );
     let (mut loads, mut first) = (0, None);
     let mut addresses = Vec::new();
     let mut look = |seen: &Seen| {
@@ -350,7 +356,7 @@ fn data_address(context: &mut Context) -> Outcome {
         all.same(format_args!("the physical address of {linear:#x}"), wanted, physical);
     }
     if context.emulated.is_some() {
-        all.that(loads == 2, format_args!("{loads} loads in two turns"));
+        all.that(loads == 2, format_args!("{loads} loads in two iterations"));
     }
     Ok(all.finish())
 }
@@ -367,13 +373,13 @@ fn latency(context: &mut Context) -> Outcome {
     };
     each(context, has, &mut look)?;
     let mut all = All::of(
-        "a load of a flushed line missed, waited, and found its data beyond the first level",
+        "a load of a flushed line missed, with a latency, and its data came from beyond the first level",
     );
     for &(data_3, data_2, linear) in &seen_loads {
         let datum = ibs_datum(data_2, data_3, linear).unwrap_or_default();
         let source = context.has().memory.source(&datum).unwrap_or_default();
         all.that(data_3 & MISS != 0, format_args!("{linear:#x} did not miss"));
-        all.that(datum.latency > 0, format_args!("{linear:#x} took no cycle"));
+        all.that(datum.latency > 0, format_args!("{linear:#x} has a latency of 0"));
         let good = match context.emulated {
             Some(_) => source.level == Level::Memory,
             None => source.level != Level::L1,
@@ -381,7 +387,10 @@ fn latency(context: &mut Context) -> Outcome {
         all.that(good, format_args!("{linear:#x} came from {}", source.level.name()));
     }
     if context.emulated.is_some() {
-        all.that(seen_loads.len() == 2, format_args!("{} loads in two turns", seen_loads.len()));
+        all.that(
+            seen_loads.len() == 2,
+            format_args!("{} loads in two iterations", seen_loads.len()),
+        );
     }
     Ok(all.finish())
 }
@@ -399,11 +408,11 @@ fn outcome(context: &mut Context) -> Outcome {
         }
     };
     each(context, has, &mut look)?;
-    let mut all = All::of("each sampled jump of a loop was taken, and is no return");
+    let mut all = All::of("each sampled jump of a loop was taken, and none is a return");
     all.same("jumps that were taken", branches, u64::from(taken));
     all.same("jumps that were returns", 0, u64::from(returns));
     if context.emulated.is_some() {
-        all.same("jumps in two turns", 2, branches);
+        all.same("jumps in two iterations", 2, branches);
     }
     Ok(all.finish())
 }
@@ -418,12 +427,18 @@ fn fetch(context: &mut Context) -> Outcome {
     let at = Ring0Code::Loop.address();
     let mut all = All::of("a sample of a fetch of the piece's code");
     all.that(seen.control & Unit::Fetch.valid() != 0, format_args!("{:#x}", seen.control));
-    all.that((at & !63..at + 8).contains(&seen.rip), format_args!("{:#x} is elsewhere", seen.rip));
-    all.that(seen.control & COMPLETE != 0, format_args!("it is not complete: {:#x}", seen.control));
+    all.that(
+        (at & !63..at + 8).contains(&seen.rip),
+        format_args!("{:#x} is outside the code", seen.rip),
+    );
+    all.that(
+        seen.control & COMPLETE != 0,
+        format_args!("the fetch is not complete: {:#x}", seen.control),
+    );
     if let (Some(_), Some(period)) = (&context.emulated, of_ops(has, LONG)) {
         // A fetch and an operation for each instruction: the same one is tagged.
         let op = tag(context, period, 0, Work::kernel(Ring0Code::Loop, 8 * LONG))?;
-        all.same("the address, where an operation has", op.rip, seen.rip);
+        all.same("the address, compared with that of an operation", op.rip, seen.rip);
     }
     Ok(all.finish())
 }
@@ -431,14 +446,14 @@ fn fetch(context: &mut Context) -> Outcome {
 fn interrupt(context: &mut Context) -> Outcome {
     const TURNS: u64 = 8_000;
     const PERIOD: u64 = 1024;
-    /// Of the ends, and of periods that begin anew.
+    /// Of the ends, and of periods that begin again.
     const ENDS: u64 = 2;
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
     let Some(period) = of_ops(has, PERIOD) else { return Ok(Finding::skip(NEEDS)) };
     let entry = LvtOffset(get(context, LvtOffset::MSR)?).entry();
     let wanted = "an interrupt with a sample at the end of each period";
     let Some(entry) = entry else {
-        return Ok(Finding::fail(wanted, "the machine's firmware has not set IbsControl up"));
+        return Ok(Finding::fail(wanted, "the machine's firmware did not set up IbsControl"));
     };
     if !context.machine.has_extended_lvt(entry) {
         return Ok(Finding::fail(

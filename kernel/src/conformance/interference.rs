@@ -14,12 +14,12 @@ use arch::pmu::workload::Ring3Code;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "interference.software_interrupts",
-        source: "the code's listing: two instructions a turn, INT counting for ring 3 or not, IRET adding at most one",
+        source: "the code's listing: two instructions an iteration; INT may count in ring 3; IRET adds at most one",
         run: software_interrupts,
     },
     Check {
         name: "interference.page_faults",
-        source: "the code's listing: two instructions a turn; a page fault adds at most one (Weaver)",
+        source: "the code's listing: two instructions an iteration; a page fault adds at most one (Weaver)",
         run: page_faults,
     },
     Check {
@@ -45,14 +45,17 @@ fn slope(context: &mut Context, piece: Ring3Code) -> Result<Option<u64>, arch::p
 fn fitted(context: &mut Context, piece: Ring3Code, most: u64) -> Outcome {
     /// The loop's own.
     const LOOP: u64 = 2;
-    let expected = alloc::format!("{LOOP} to {most} instructions a turn, always the same");
+    let expected = alloc::format!("{LOOP} to {most} instructions an iteration, always the same");
     Ok(match slope(context, piece)? {
         Some(each) => Finding::when(
             (LOOP..=most).contains(&each),
             expected,
-            format_args!("{each} a turn: {} over the loop's own", each.saturating_sub(LOOP)),
+            format_args!(
+                "{each} an iteration: {} more than the loop's own",
+                each.saturating_sub(LOOP)
+            ),
         ),
-        None => Finding::fail(expected, "not in proportion to the turns"),
+        None => Finding::fail(expected, "not proportional to the iterations"),
     })
 }
 
@@ -75,7 +78,7 @@ fn interrupted(context: &mut Context, delivery: Delivery) -> Outcome {
     let added = seen.saturating_sub(IN_RING_3);
     let most = if context.emulated.is_some() { EDGES } else { EDGES + block.pmis };
     let good = seen >= IN_RING_3 && added <= most && block.pmis > 0;
-    let expected = alloc::format!("{IN_RING_3} instructions and at most {most} more");
+    let expected = alloc::format!("{IN_RING_3} instructions, at most {most} more");
     let seen = alloc::format!("{seen}, with {} interrupts", block.pmis);
     Ok(Finding::when(good, expected, seen))
 }

@@ -36,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pmi.two_at_once",
-        source: "SDM vol. 3, 20.2.2: one interrupt may stand for several overflows, each with its status bit",
+        source: "SDM vol. 3, 20.2.2: one interrupt may report several overflows, each with its status bit",
         run: two_at_once,
     },
     Check {
@@ -101,12 +101,12 @@ fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all:
 
 fn each_counter(context: &mut Context) -> Outcome {
     let counters = context.has().generals();
-    each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
+    each(context, counters, All::of("one interrupt, with its counter's overflow"))
 }
 
 fn each_fixed_counter(context: &mut Context) -> Outcome {
     let counters = context.has().certain_fixeds();
-    each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
+    each(context, counters, All::of("one interrupt, with its counter's overflow"))
 }
 
 fn only_with_int(context: &mut Context) -> Outcome {
@@ -148,7 +148,7 @@ pub(super) fn in_ring_3(
 /// Instructions of ring 3 in [`in_ring_3`], without the INT.
 pub(super) const IN_RING_3: u64 = Ring3Code::Loop.instructions(USER_TURNS);
 
-/// Fewest periods: each begins anew when the handler has reloaded the counter, so what a processor counts between
+/// Fewest periods: each begins again when the handler has reloaded the counter, so what a processor counts between
 /// overflow and interrupt is lost to it.
 pub(super) fn fewest(context: &Context) -> u64 {
     match context.bounds.skid {

@@ -26,7 +26,7 @@ const KVM: &[Known] = &[
         amd: false,
         check: "modifiers.counter_mask",
         seen: "1",
-        why: "KVM counts the WRMSR that starts the counter, which it emulates, and looks at no counter mask then",
+        why: "KVM counts the WRMSR that starts the counter, which it emulates, and ignores the counter mask there",
         source: "Linux, arch/x86/kvm/pmu.c, kvm_pmu_trigger_event",
     },
     Known {

@@ -77,12 +77,12 @@ pub trait TestMachine: Registers {
         false
     }
 
-    /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
+    /// Interrupts since the last call that nothing requested and no instruction raised, in a sentence.
     fn take_stray(&mut self) -> Option<String> {
         None
     }
 
-    /// The physical address behind a linear one, if it is mapped.
+    /// The physical address of a linear one, if it is mapped.
     fn physical(&mut self, linear: u64) -> Option<u64>;
 
     /// Whether the local APIC has this entry of AMD's extended local vector table.

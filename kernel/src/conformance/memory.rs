@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pebs.data_source",
-        source: "SDM vol. 3, Data Source Encoding for Load Latency Record: lines that were flushed are not in the first level",
+        source: "SDM vol. 3, Data Source Encoding for Load Latency Record: flushed lines are not in the first level",
         run: source,
     },
     Check {
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pebs.branches",
-        source: "SDM vol. 3, 20.9.2.2: the LBR group is the records as the instruction left them, newest first",
+        source: "SDM vol. 3, 20.9.2.2: the LBR group has the branch records as of the sampled instruction, newest first",
         run: branches,
     },
 ];
@@ -58,7 +58,7 @@ fn loads(context: &Context, threshold: u64) -> Option<(Counter, Selection)> {
     there.then_some(one)
 }
 
-/// The records of loads of flushed lines with a threshold, with the auxiliary event beside it or without.
+/// The records of loads of flushed lines with a threshold, with or without the auxiliary event.
 fn records(
     context: &mut Context,
     one: (Counter, Selection),
@@ -87,7 +87,8 @@ fn threshold(context: &mut Context) -> Outcome {
         return Ok(Finding::skip(NEEDS));
     };
     let (slow, fast) = (records(context, low, true)?.len(), records(context, high, true)?.len());
-    let mut all = All::of("records of loads with the least threshold, none with the greatest");
+    let mut all =
+        All::of("records of loads with the smallest threshold, no record with the greatest");
     all.that(slow > 0, format_args!("{slow} records with a threshold of 3 cycles"));
     all.that(fast == 0, format_args!("{fast} records with a threshold of {LONGEST} cycles"));
     Ok(all.finish())
@@ -112,7 +113,7 @@ fn source(context: &mut Context) -> Outcome {
     let records = records(context, one, true)?;
     let data = data(context, &records);
     let words = context.has().memory;
-    let mut all = All::of("no load of a flushed line found it in the first level");
+    let mut all = All::of("no load of a flushed line hit the first level");
     all.that(!data.is_empty(), format_args!("{} records", data.len()));
     for one in &data {
         let level = words.source(one).map_or(Level::Unknown, |source| source.level);
@@ -131,7 +132,7 @@ fn auxiliary(context: &mut Context) -> Outcome {
     };
     let with = records(context, one, true)?.len();
     let mut all = All::of("records of loads while event 03/82 is counted");
-    all.that(with > 0, format_args!("{with} records beside it"));
+    all.that(with > 0, format_args!("{with} records with it"));
     if context.emulated.is_some() {
         // A processor may have some, whose latencies mean nothing.
         let without = records(context, one, false)?.len();
@@ -186,10 +187,9 @@ fn branches(context: &mut Context) -> Outcome {
         drain.run(&mut *each);
     }
     lbr::stop(context.machine, &has)?;
-    let mut all =
-        All::of("the newest branches of each record are those that led to its instruction");
+    let mut all = All::of("the newest branches of each record lead to its instruction");
     all.that(seen >= 5, format_args!("{seen} records of the piece"));
     // The first turn has none before it, and the last one's jump is not taken.
-    all.that(wrong <= 2, format_args!("{wrong} of {seen} records have others"));
+    all.that(wrong <= 2, format_args!("{wrong} of {seen} records have other branches"));
     Ok(all.finish())
 }

@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "metrics.rings",
-        source: "SDM vol. 3, 20.3.9.3: the register goes with fixed counter 3",
+        source: "SDM vol. 3, 20.3.9.3: the register counts when fixed counter 3 does",
         run: rings,
     },
     Check {
@@ -101,7 +101,7 @@ fn width(context: &mut Context) -> Outcome {
     if !context.has().has(SLOTS) {
         return needs_slots();
     }
-    let mut all = All::of("4 to 8 slots in each cycle, the same whatever runs");
+    let mut all = All::of("4 to 8 slots in each cycle, the same for every code");
     let exact = context.emulated.is_some();
     let mut first = None;
     for piece in PIECES {
@@ -118,7 +118,7 @@ fn width(context: &mut Context) -> Outcome {
 }
 
 fn fixed_and_general(context: &mut Context) -> Outcome {
-    // CPUID's list of events may end before this one, where the fixed counter tells that it is there.
+    // CPUID's list of events may end before this one, where the fixed counter states that it is there.
     if !context.has().has(SLOTS) {
         return needs_slots();
     }
@@ -138,7 +138,7 @@ fn overflow(context: &mut Context) -> Outcome {
     let Some(global) = context.driver.layout().global.filter(|_| context.has().has(SLOTS)) else {
         return needs_slots();
     };
-    let mut all = All::of("the bit is set behind an overflow, and clear without one");
+    let mut all = All::of("the bit is set after an overflow, and clear without one");
     for (period, overflows) in [(TURNS, true), (1 << 40, false)] {
         context.fresh()?;
         context.program(SLOTS, &INSTRUCTIONS)?;
@@ -157,7 +157,7 @@ fn sum(context: &mut Context) -> Outcome {
     }
     // Each of the four is rounded.
     let slack = if context.emulated.is_some() { 0 } else { 4 };
-    let mut all = All::of("the four shares of the first level make up 255");
+    let mut all = All::of("the four shares of the first level add up to 255");
     for piece in PIECES {
         let (_, shares) = measured(context, work(piece))?;
         let sum = shares.first_level();
@@ -171,7 +171,7 @@ fn retiring(context: &mut Context) -> Outcome {
         return needs_register();
     }
     let mut all = All::of(
-        "slots that retire: an emulated PMU's instructions, a processor's by half to four times",
+        "retiring slots: on an emulated PMU the instructions, on a processor 0.5 to 4 times as many",
     );
     for piece in PIECES {
         let (slots, shares) = measured(context, work(piece))?;
@@ -196,7 +196,7 @@ fn bad_speculation(context: &mut Context) -> Outcome {
     let (_, guessed) = measured(context, work(Ring0Code::Unpredictable))?;
     let shares = [foreseen, guessed].map(|shares| shares.field(1));
     let seen = alloc::format!("{} and {}", shares[0], shares[1]);
-    let expected = "jumps that cannot be foreseen waste more slots than ones that can";
+    let expected = "unpredictable jumps waste more slots than predictable ones";
     Ok(Finding::when(shares[1] > shares[0] + 2, expected, seen))
 }
 
@@ -213,8 +213,7 @@ fn second_level(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("the second level of PERF_METRICS"));
     }
     let slack = u32::from(context.emulated.is_none()) * 4;
-    let mut all =
-        All::of("heavy operations are retired ones, mispredictions bad speculation, and so on");
+    let mut all = All::of("each share of the second level is at most its share of the first level");
     for piece in PIECES {
         let (_, shares) = measured(context, work(piece))?;
         for index in 0..4 {
@@ -234,11 +233,11 @@ fn starts_over(context: &mut Context) -> Outcome {
     let (_, alone) = measured(context, work(Ring0Code::Loop))?;
     measured(context, work(Ring0Code::Unpredictable))?;
     let (_, behind) = again(context, work(Ring0Code::Loop))?;
-    let mut all = All::of("code has the same shares, whatever was counted before");
+    let mut all = All::of("code has the same shares alone and after other code");
     for index in 0..4 {
         let [one, other] = [alone, behind].map(|shares| shares.field(index));
         let good = one.abs_diff(other) <= slack;
-        all.that(good, format_args!("field {index}: {one} alone, {other} behind other code"));
+        all.that(good, format_args!("field {index}: {one} alone, {other} after other code"));
     }
     Ok(all.finish())
 }
@@ -250,7 +249,7 @@ fn needs_enable(context: &mut Context) -> Outcome {
     context.program(SLOTS, &INSTRUCTIONS)?;
     let (slots, shares) = again(context, work(Ring0Code::Loop))?;
     let mut all =
-        All::of("without the bit the register keeps what was written, while slots are counted");
+        All::of("without the bit the register keeps the written value while slots are counted");
     all.that(slots > 0, "no slots were counted");
     all.same("the register", 0, shares.0);
     Ok(all.finish())
@@ -263,7 +262,7 @@ fn rings(context: &mut Context) -> Outcome {
     context.program(SLOTS, &INSTRUCTIONS.in_rings(Rings::USER))?;
     context.driver.enable_metrics()?;
     let (slots, shares) = again(context, work(Ring0Code::Loop))?;
-    let mut all = All::of("while fixed counter 3 is for ring 3 alone, ring 0 changes neither");
+    let mut all = All::of("while fixed counter 3 counts only ring 3, ring 0 changes neither");
     all.equal("slots", 0, slots);
     all.same("the register", 0, shares.0);
     Ok(all.finish())
@@ -281,11 +280,11 @@ fn status_bit(context: &mut Context) -> Outcome {
     let mut all = All::of("the bit can be set and cleared, and a short run does not set it");
     measured(context, work(Ring0Code::Loop))?;
     let status = context.registers().rdmsr(global.status).unwrap_or(0);
-    all.that(status & BIT == 0, format_args!("behind {TURNS} turns of a loop: {status:#x}"));
+    all.that(status & BIT == 0, format_args!("after {TURNS} iterations of a loop: {status:#x}"));
     for (register, expected) in [(set, BIT), (global.clear, 0)] {
         let done = context.registers().wrmsr(register, BIT).is_ok();
         let seen = context.registers().rdmsr(global.status).unwrap_or(0) & BIT;
-        let what = format_args!("behind a write of MSR {:#x}", register.0);
+        let what = format_args!("after a write of MSR {:#x}", register.0);
         all.that(done && seen == expected, format_args!("{what}: {seen:#x}, not {expected:#x}"));
     }
     Ok(all.finish())
@@ -312,7 +311,7 @@ fn reserved(context: &mut Context) -> Outcome {
     if !context.has().metrics {
         return needs_register();
     }
-    let mut all = All::of("every bit stays as it is written, or raises #GP");
+    let mut all = All::of("every bit keeps its written value, or raises #GP");
     for bit in 0..64 {
         let value = 1u64 << bit;
         let registers = context.registers();

@@ -89,7 +89,7 @@ pub struct Subject<'a> {
     pub hypervisor: Option<Hypervisor>,
 }
 
-/// Runs the checks that `job` asks for as item `item`, and hands each record to `report`. Leaves the PMU stopped.
+/// Runs the checks that `job` requests as item `item`, and hands each record to `report`. Leaves the PMU stopped.
 pub fn run(
     job: &Conformance,
     item: u32,
@@ -180,7 +180,7 @@ pub fn run_measured(
     suite
 }
 
-/// What the job asks for and nothing answers to.
+/// What the job requests and nothing answers to.
 fn unknown<'a>(job: &'a Conformance) -> impl Iterator<Item = &'a str> {
     job.checks.iter().map(AsRef::as_ref).filter(|pattern: &&str| {
         let alone = Conformance { name: "".into(), checks: Vec::from([(*pattern).into()]) };

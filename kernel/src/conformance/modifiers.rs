@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "modifiers.edge",
-        source: "SDM vol. 3, 20.2.1.1: E; a condition that is always true rises once",
+        source: "SDM vol. 3, 20.2.1.1: E; a condition that is always true has one edge",
         run: edge,
     },
 ];

@@ -19,12 +19,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "overflow.exact",
-        source: "the code's listing: the n-th event overflows, and not the one before",
+        source: "the code's listing: the n-th event overflows, not the one before it",
         run: exact,
     },
     Check {
         name: "overflow.goes_on",
-        source: "SDM vol. 3, 20.2.2: the counter goes on from 0",
+        source: "SDM vol. 3, 20.2.2: the counter continues from 0",
         run: goes_on,
     },
     Check {
@@ -74,7 +74,8 @@ fn of_instructions(context: &Context) -> alloc::vec::Vec<Counter> {
 }
 
 fn exact(context: &mut Context) -> Outcome {
-    let mut all = All::of("overflow with the last event of the window, none one event later");
+    let mut all =
+        All::of("overflow at the last event of the window; none with a period one longer");
     for counter in of_instructions(context) {
         for (later, expected) in [(0, counter.bit()), (1, 0)] {
             context.fresh()?;
@@ -83,14 +84,14 @@ fn exact(context: &mut Context) -> Outcome {
             context.arm(counter, stated + later)?;
             context.run(work());
             let seen = context.driver.status(context.machine)?.counters();
-            all.same(format_args!("{counter}, {later} later"), expected, seen);
+            all.same(format_args!("{counter}, period {later} longer"), expected, seen);
         }
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }
 
 fn goes_on(context: &mut Context) -> Outcome {
-    let mut all = All::of("behind the overflow the counter has the events since");
+    let mut all = All::of("after the overflow the counter has the number of events since");
     for counter in of_instructions(context) {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
@@ -103,8 +104,7 @@ fn goes_on(context: &mut Context) -> Outcome {
 }
 
 fn width(context: &mut Context) -> Outcome {
-    let mut all =
-        All::of("no overflow while the counter fills its lower bits, one when it is full");
+    let mut all = All::of("no overflow when the lower bits wrap, one when the full width wraps");
     for counter in of_instructions(context) {
         // All ones below the top bit, where that can be written.
         let half = context.has().mask(counter) >> 1;

@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pebs.address",
-        source: "SDM vol. 3, 20.3.1.1.1: the record is of the event behind the overflow; 20.3.6.2: EventingRIP",
+        source: "SDM vol. 3, 20.3.1.1.1: the record is of the event after the overflow; 20.3.6.2: EventingRIP",
         run: |context| of_stored(context, address),
     },
     Check {
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "pebs.maximum",
-        source: "SDM vol. 3, 18.4.9: the absolute maximum is the first byte behind the buffer",
+        source: "SDM vol. 3, 18.4.9: the absolute maximum is the first byte after the buffer",
         run: maximum,
     },
     Check {
@@ -147,8 +147,9 @@ pub(super) fn fewest(context: &Context, events: u64, period: u64) -> u64 {
 
 fn registers(context: &mut Context) -> Outcome {
     let Some(_) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
-    let mut all =
-        All::of("the bits of its counters stay, others and non-canonical addresses raise #GP");
+    let mut all = All::of(
+        "the bits of its counters can be written; other bits and non-canonical addresses raise #GP",
+    );
     let counters = context.has().pebs_counters();
     for n in (0..32).filter(|n| counters & 1 << n != 0) {
         let bit = 1 << n;
@@ -173,12 +174,12 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
     let exact = format.is_exact();
     let mut all = All::of(match exact {
         true => "each record names the instruction that retired with the event",
-        false => "each record names the instruction behind the one that retired with the event",
+        false => "each record names the instruction after the one that retired with the event",
     });
     let period = period(context, &one.1);
     let (begin, slack) = (Ring0Code::Straight.address(), slack(context, period));
     let piece = AHEAD + 1..=AHEAD + STRAIGHT_INSTRUCTIONS;
-    // The event's number among those of the window; what lies outside the piece is the window's own.
+    // The event's number among those of the window; what is outside the piece is the window's own.
     let number = |record: &Record| {
         (record.ip + AHEAD + u64::from(exact)).checked_sub(begin).filter(|at| piece.contains(at))
     };
@@ -230,7 +231,7 @@ pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
 
 pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
     let one = instructions(format);
-    let mut all = All::of("the status bit of the buffer at its threshold, and no counter's");
+    let mut all = All::of("the buffer's status bit at its threshold, and no counter's status bit");
     let enough = fewest(context, STRAIGHT_INSTRUCTIONS, period(context, &one.1));
     for (threshold, is_reached) in [(enough.min(5) as usize, true), (60, false)] {
         context.fresh()?;
@@ -313,11 +314,11 @@ fn maximum(context: &mut Context) -> Outcome {
     }
     let kept = taken(context, &mut drain).len();
     let seen: String = match store.is_overrun() {
-        true => "words behind its end were written to".into(),
+        true => "words after the buffer's end were overwritten".into(),
         false => format!("{kept} records, {} times full", drain.full),
     };
     let good = !store.is_overrun() && kept == records && drain.full == 1;
-    Ok(Finding::when(good, format!("{records} records, and nothing behind them"), seen))
+    Ok(Finding::when(good, format!("{records} records, and nothing after them"), seen))
 }
 
 pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
@@ -337,7 +338,7 @@ pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
     context.run(Work::kernel(Ring0Code::ColdLoads, TURNS));
     let records = taken(context, &mut drain);
     let mut all = All::of(
-        "each record has the address of its load, as many lines behind the one before as loads",
+        "each record has its load's address: as many lines after the record before as there were loads",
     );
     let piece = Ring0Code::ColdLoads.address();
     let inside: Vec<&Record> =
@@ -351,7 +352,7 @@ pub(super) fn data_address(context: &mut Context, format: Format) -> Outcome {
             0 => *step.get_or_insert(far) == far && [1, 2].contains(&(PERIOD * LINE / far.max(1))),
             slack => far % LINE == 0 && far <= (PERIOD + slack) * LINE,
         };
-        all.that(good, format_args!("{far} bytes from {:#x} on", before.address));
+        all.that(good, format_args!("{far} bytes after {:#x}", before.address));
         all.same("the load's address", pair[0].ip, pair[1].ip);
     }
     for record in &inside {

@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "privilege.none",
-        source: "SDM vol. 3, 20.2.1.1 and 20.2.2: with neither bit nothing is counted",
+        source: "SDM vol. 3, 20.2.1.1 and 20.2.2: without either bit nothing is counted",
         run: none,
     },
 ];
@@ -36,7 +36,7 @@ fn user(context: &mut Context) -> Outcome {
     // (Weaver: deterministic counters).
     const EDGES: u64 = 2;
     let mut all = All::of(
-        "a loop in ring 3: its instructions, 2 more at most, and exactly its own when doubled",
+        "a loop in ring 3: its instructions and at most 2 more; twice the iterations add exactly its own",
     );
     for counter in counters(context) {
         let event = INSTRUCTIONS.in_rings(Rings::USER);

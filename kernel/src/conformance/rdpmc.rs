@@ -19,7 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "rdpmc.fast_mode",
-        source: "SDM vol. 2, RDPMC: ECX[31] is NetBurst's alone",
+        source: "SDM vol. 2, RDPMC: ECX[31] exists only on NetBurst",
         run: fast_mode,
     },
     Check {
@@ -61,7 +61,7 @@ fn equals_rdmsr(context: &mut Context) -> Outcome {
 }
 
 fn bad_index(context: &mut Context) -> Outcome {
-    let mut all = All::of("#GP for each index that names nothing");
+    let mut all = All::of("#GP for each index without a counter");
     let has = context.has().clone();
     let mut list = alloc::vec![64, 0xffff];
     if has.is_intel() {
@@ -113,13 +113,13 @@ fn ring_3_forbidden(context: &mut Context) -> Outcome {
 }
 
 fn tsc_ring_3_allowed(context: &mut Context) -> Outcome {
-    let expected = "a time between those of ring 0 before and after";
+    let expected = "a TSC value between those that ring 0 read before and after";
     let before = context.machine.tsc();
     let seen = context.machine.rdtsc_in_ring_3(true);
     let after = context.machine.tsc();
     Ok(match seen {
         None => Finding::fail(expected, "an exception"),
-        Some(seen) if (before..=after).contains(&seen) => Finding::pass(expected, "such a time"),
+        Some(seen) if (before..=after).contains(&seen) => Finding::pass(expected, "as expected"),
         Some(seen) => {
             Finding::fail(expected, format_args!("{seen:#x}, not {before:#x} to {after:#x}"))
         }

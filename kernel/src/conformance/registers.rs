@@ -100,7 +100,7 @@ fn full_width(context: &mut Context) -> Outcome {
     if !context.has().full_width() && context.has().is_intel() {
         return Ok(Finding::skip("full-width writes"));
     }
-    let mut all = All::of("a value of all bits is held, and read under every name");
+    let mut all = All::of("a value with all bits set is kept, and read under every name");
     for counter in context.has().generals() {
         let value = 0xa5a5_5a5a_a5a5_5a5a & context.has().mask(counter);
         context.set(counter, value)?;
@@ -206,7 +206,7 @@ fn in_use(context: &mut Context) -> Outcome {
     let Some(msr) = context.driver.layout().global.and_then(|global| global.in_use) else {
         return Ok(Finding::skip("IA32_PERF_GLOBAL_INUSE"));
     };
-    let mut all = All::of("exactly the programmed counters show, and a write raises #GP");
+    let mut all = All::of("exactly the programmed counters are shown, and a write raises #GP");
     all.same("nothing programmed", 0, context.registers().rdmsr(msr).unwrap_or(1));
     for counter in context.has().counters() {
         context.fresh()?;

@@ -19,12 +19,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "status.cleared_bit_by_bit",
-        source: "SDM vol. 3, 20.2.4.2: a 1 clears its bit and no other",
+        source: "SDM vol. 3, 20.2.4.2: a 1 clears only its bit",
         run: cleared_bit_by_bit,
     },
     Check {
         name: "status.stays_when_read",
-        source: "SDM vol. 3, 20.2.2: cleared by IA32_PERF_GLOBAL_OVF_CTRL alone",
+        source: "SDM vol. 3, 20.2.2: cleared only by IA32_PERF_GLOBAL_OVF_CTRL",
         run: stays_when_read,
     },
 ];
@@ -61,7 +61,7 @@ fn set(context: &mut Context) -> Outcome {
     else {
         return Ok(Finding::skip("a register that sets the status"));
     };
-    let mut all = All::of("each bit that is written 1 is set, the others stay");
+    let mut all = All::of("each bit written as 1 is set, the others do not change");
     let mut bits = 0;
     for counter in context.has().counters() {
         let done = context.registers().wrmsr(set, counter.bit()).is_ok();
@@ -78,7 +78,7 @@ fn cleared_bit_by_bit(context: &mut Context) -> Outcome {
         Err(skip) => return Ok(skip),
     };
     let mut bits = overflow_all(context)?;
-    let mut all = All::of("each bit that is written 1 is cleared, the others stay");
+    let mut all = All::of("each bit written as 1 is cleared, the others do not change");
     all.same("after overflows", bits, context.registers().rdmsr(global.status).unwrap_or(0));
     for counter in context.has().generals() {
         let done = context.registers().wrmsr(global.clear, counter.bit()).is_ok();
@@ -95,7 +95,7 @@ fn stays_when_read(context: &mut Context) -> Outcome {
         Err(skip) => return Ok(skip),
     };
     let bits = overflow_all(context)?;
-    let mut all = All::of("the second read is as the first");
+    let mut all = All::of("the second read is the same as the first");
     for which in ["first read", "second read"] {
         all.same(which, bits, context.registers().rdmsr(global.status).unwrap_or(0));
     }

@@ -7,7 +7,7 @@ use arch::pmu::energy::Energy;
 use pmu_model::model::energy::{UPDATE, WRAP};
 use pmu_model::{Host, Model, Mutation, Pmu, Timing};
 
-/// A machine of 1 GHz whose clock goes on by 100 ns at each look.
+/// A machine of 1 GHz whose clock continues by 100 ns at each look.
 struct Made {
     pmu: Pmu,
     energy: Energy,
@@ -89,7 +89,7 @@ fn s4_what_is_too_short_is_said_and_no_figure() {
     let made = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
     assert_eq!(made, []);
     let [one] = &uncounted[..] else { panic!("{uncounted:?}") };
-    let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register moves by 1024 at once, each 1050 us";
+    let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register changes by 1024 at once, every 1050 us";
     assert!(one.reason.starts_with(reason), "{}", one.reason);
     assert!(
         one.reason.contains("some 4 times the runs") || one.reason.contains("some 5 times"),
@@ -108,7 +108,7 @@ fn s4_what_the_processor_lacks_is_refused_with_what_it_has() {
     assert_eq!(uncounted, [Uncounted { event: "energy-ram".into(), reason: reason.into() }]);
     let none = had(&wanted(&["energy-pkg"]), Err(NoEnergy::NoUnit(0x606)), &mut uncounted);
     assert_eq!(none, []);
-    assert!(uncounted[1].reason.contains("as below a hypervisor"), "{uncounted:?}");
+    assert!(uncounted[1].reason.contains("as by a hypervisor"), "{uncounted:?}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn s4_a_register_that_stands_still_has_no_figure() {
     assert!(matches!(begun, Some(Err(_))), "{begun:?}");
     let mut uncounted = Vec::new();
     assert_eq!(totals(&had, Ok(&mut machine), begun, &mut uncounted), []);
-    assert!(uncounted[0].reason.contains("stands still"), "{uncounted:?}");
+    assert!(uncounted[0].reason.contains("does not change"), "{uncounted:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_damaged_table_is_refused_and_raw_events_still_work() {
         (ramdisk(&damaged), "its checksum is"),
         (ramdisk(&block()[..5000]), "is truncated"),
         (ramdisk(&[]), "less than the"),
-        (ramdisk(&[0; 100]), "no event table"),
+        (ramdisk(&[0; 100]), "not an event table"),
         (ramdisk(&newer), "layout version 9"),
         (whole[..whole.len() - 1].to_vec(), "section 0 of the ramdisk is truncated"),
     ] {

@@ -2,7 +2,7 @@
 //!
 //! No counter is involved, so the counts are right on every machine and under every hypervisor, and they can be
 //! qualified in ways that no x86 counter offers ([`filter`]). [`tracker`] follows the steps, [`tally`] adds up, and
-//! `report` makes the record, with a comparison with the PMU if asked for. As in every measurement, two sizes of the code
+//! `report` makes the record, with a comparison with the PMU if requested. As in every measurement, two sizes of the code
 //! are run and subtracted.
 //!
 //! What the snippet can tell: the TSC runs on while it is stopped; DR6 does not keep its own debug exceptions. What is

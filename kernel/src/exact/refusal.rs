@@ -30,7 +30,7 @@ pub enum Refusal {
     Lost {
         /// Address of the instruction.
         from: u64,
-        /// Where execution went on.
+        /// Where execution continued.
         to: u64,
     },
     /// A filter names an opcode that does not exist.

@@ -87,7 +87,7 @@ fn compare(exact: &[ExactCount], counted: &[(&'static str, Metric)]) -> Vec<Comp
     counted.iter().filter_map(compare).collect()
 }
 
-/// An event that the job asks for, if stepping does not tell it.
+/// An event that the job requests, if stepping does not tell it.
 fn uncounted(event: &str) -> Option<Uncounted> {
     if EVENTS.contains(&event) {
         return None;

@@ -14,7 +14,7 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use protocol::bits::Bits;
 use step::{Behind, Kind, StringOperation, Touch};
 
-/// What the tracker needs of the machine besides the registers.
+/// What the tracker needs of the machine in addition to the registers.
 pub trait Processor {
     /// Base address of FS or GS.
     fn base(&self, segment: Register) -> u64;
@@ -53,7 +53,7 @@ pub struct Tracker<'a> {
 enum Pending {
     /// Nothing of ours.
     Nothing,
-    /// Bytes at this address that do not belong to the function, or are no instruction: it faults, most likely.
+    /// Bytes at this address that do not belong to the function, or are not instruction: it faults, most likely.
     Unknown(u64),
     Known(Seen),
 }

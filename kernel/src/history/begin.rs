@@ -95,7 +95,7 @@ pub(super) fn find<M: Historian>(
         (begin.front, begin.exact) = front(bench, &begin)?;
         if begin.front as f64 >= whole {
             return refuse(format!(
-                "the clock `{clock}` counts {whole} events in front of the snippet and none within"
+                "the clock `{clock}` counts {whole} events before the snippet and none in it"
             ));
         }
     }

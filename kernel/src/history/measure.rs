@@ -76,7 +76,7 @@ pub fn measure(
     Ok(result)
 }
 
-/// Ordinary runs, in which a snippet without an end is ended: a watchdog beside the clock would be stopped with it. Nothing
+/// Ordinary runs, in which a snippet without an end is ended: a watchdog together with the clock would be stopped with it. Nothing
 /// is counted, as an emulated PMU would take long for it.
 fn watched(machine: &mut impl Historian, snippet: &Snippet) -> Result<(), Unmeasured> {
     let _ = machine.program(&[]);
@@ -185,7 +185,7 @@ fn rows<M: Historian>(
         }
         all.push(seen);
         if ends && bench.stop() == Stop::Handler {
-            // Behind the snippet the counters are being switched off, and a handler finds some of them so.
+            // After the snippet the counters are being switched off, and a handler finds some of them so.
             break;
         }
     }
@@ -213,7 +213,7 @@ fn rows<M: Historian>(
     Ok(())
 }
 
-/// The address that stands in the middle of where the runs were interrupted: that of most, if they differ little.
+/// The address that is in the middle of where the runs were interrupted: that of most, if they differ little.
 fn place(runs: &[Run]) -> u64 {
     let mut all: Vec<u64> = runs.iter().map(|run| run.at).collect();
     all.sort_unstable();

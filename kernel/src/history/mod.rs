@@ -7,7 +7,7 @@
 //! instructions. Between the switch that starts the counters and the snippet stands code whose last instruction is an
 //! LFENCE, after which nothing starts before it has retired. So the snippet begins with the clock's event at which the
 //! witness has seen just that code. How many instructions that are is measured with an empty body: all that it counts,
-//! but those of the switch behind it. The same difference with the body tells where the snippet ends. This takes the
+//! but those of the switch after it. The same difference with the body states where the snippet ends. This takes the
 //! WRMSR that starts the counters as not counted, and the one that stops them as counted; not checked on silicon.
 //!
 //! `plan` finds counters, `bench` makes single runs, `begin` finds where the snippet begins, [`measure()`] puts the rows

@@ -11,7 +11,7 @@ use events::request::Request;
 use protocol::history::History;
 use protocol::record::Uncounted;
 
-/// The event that tells where the snippet begins, by its generic name.
+/// The event that states where the snippet begins, by its generic name.
 pub(super) const WITNESS: &str = "instructions";
 /// Numbers of the clock and of the witness in a plan.
 pub(super) const CLOCK_NUMBER: usize = 0;
@@ -24,7 +24,7 @@ pub(super) struct Planned {
     pub passes: Vec<Vec<Counted>>,
     /// What cannot be counted.
     pub uncounted: Vec<Uncounted>,
-    /// The job asks for the witness, or for nothing.
+    /// The job requests the witness, or for nothing.
     pub shows_witness: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn plan(history: &History, known: &Known) -> Result<Planned, String> 
     let refused = |one: Uncounted| format!("`{}` cannot be counted: {}", one.event, one.reason);
     let mut plan = plan_beside(&beside, &texts, known).map_err(refused)?;
     if plan.passes.is_empty() && !texts.is_empty() {
-        // None of them can be counted beside these two, which have something to say by themselves.
+        // None of them can be counted together with these two, which have something to say by themselves.
         let alone = plan_beside(&beside, &[], known).map_err(refused)?;
         plan = Plan { passes: alone.passes, ..plan };
     }
@@ -67,7 +67,7 @@ pub(super) fn plan(history: &History, known: &Known) -> Result<Planned, String> 
     })
 }
 
-/// Where the event with a number stands in a pass.
+/// Where the event with a number is in a pass.
 pub(super) fn place(pass: &[Counted], number: usize) -> Option<usize> {
     pass.iter().position(|one| one.number == number)
 }

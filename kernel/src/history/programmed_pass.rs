@@ -132,7 +132,7 @@ impl<'a, M: Historian> ProgrammedPass<'a, M> {
         Ok(Run { counts, stopped, at: self.machine.interrupted() })
     }
 
-    /// As many runs as the job asks for.
+    /// As many runs as the job requests.
     pub(super) fn runs(&mut self, events: u64) -> Result<Vec<Run>, Unmeasured> {
         (0..self.snippet.runs).map(|_| self.once(events)).collect()
     }

@@ -120,7 +120,7 @@ fn m16_steps_copies_and_a_loop_are_in_the_rows() {
         let mut history = history(&[NOP, BRANCH], &[branches(model)], 12);
         (history.step, history.snippet.unroll) = (3, 4);
         let result = measured(model, &history);
-        // Branches in cycles 2, 4, 6 and 8; the code ends after 8, the switch behind it in 12.
+        // Branches in cycles 2, 4, 6 and 8; the code ends after 8, the switch after it in 12.
         let rows = if Host::new(model).freezes() { 4 } else { 3 };
         assert_eq!(result.series[0].each, [1.0, 2.0, 1.0, 0.0][..rows], "{model:?}");
         assert_eq!((result.passes[0].end, result.per), (Some(9), 4));
@@ -141,7 +141,7 @@ fn m16_rows_end_where_the_counters_are_switched_off() {
         let result = measured(model, &history(&BODY, &[], 500));
         let rows = result.series[0].median.len();
         if Host::new(model).freezes() {
-            // Behind the eight instructions come the four of the one write that switches all off.
+            // After the eight instructions come the four of the one write that switches all off.
             assert_eq!((result.passes[0].whole, rows), (16.0, 12), "{model:?}");
         } else {
             assert_eq!(rows, 8, "{model:?}");
@@ -172,7 +172,7 @@ fn m16_any_event_that_overflows_can_be_the_clock() {
         let mut by_instructions = history(&BODY, &[branches(model)], 8);
         by_instructions.clock = Cow::Borrowed("instructions");
         assert_eq!(measured(model, &by_instructions).series[0].each, JUMPS, "{model:?}");
-        // A branch of the code in front lets the handler's own share be told apart.
+        // A branch of the code in front lets the handler's own share be distinguished.
         let mut by_branches = history(&BODY, &["instructions"], 3);
         by_branches.clock = Cow::Borrowed(branches(model));
         by_branches.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
@@ -259,7 +259,7 @@ fn m16_what_has_no_history_is_told_why() {
     in_front.clock = Cow::Borrowed("r00c4");
     in_front.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
     let text = refusal(&mut host(), &in_front);
-    assert!(text.contains("1 events in front of the snippet and none within"), "{text}");
+    assert!(text.contains("1 events before the snippet and none in it"), "{text}");
     let mut absent = host();
     absent.absent = true;
     assert!(refusal(&mut absent, &in_front).contains("there is no PMU"));
@@ -391,7 +391,7 @@ fn m16_a_freeze_that_skips_the_beginning_is_told_and_no_other_is() {
     assert_eq!((found.passes[0].front, found.remarks.len()), (50, 1), "{:?}", found.remarks);
 }
 
-/// Beside the rows, the snippet runs once to see whether it can, and as often as its first warm-up says, with the watchdog
+/// In addition to the rows, the snippet runs once to see whether it can, and as often as its first warm-up says, with the watchdog
 /// on; and each row is told of.
 #[test]
 fn m16_a_history_begins_with_runs_that_are_watched_and_tells_each_row() {
@@ -444,7 +444,7 @@ fn m16_an_event_that_has_to_be_where_the_clock_is_is_left_out() {
     let result = measured(Model::Skylake, &item);
     assert_eq!((result.series.len(), result.passes.len()), (0, 1), "{result:?}");
     assert_eq!(result.uncounted.len(), 1, "{result:?}");
-    // Beside one that fits, it is left out as well.
+    // Together with one that fits, it is left out as well.
     item.snippet.events.push(Cow::Borrowed("r00c4"));
     let result = measured(Model::Skylake, &item);
     assert_eq!((result.series.len(), result.uncounted.len()), (1, 1), "{result:?}");

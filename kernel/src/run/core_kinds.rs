@@ -62,7 +62,9 @@ fn refusal(item: &Item, kinds: &Kinds) -> Option<String> {
         let mut named = workload.tasks.iter().filter(|task| task.core.is_some());
         named.find_map(|task| {
             let why = match task.parent {
-                Some(_) => "it runs where its parent does, to which core belongs".to_string(),
+                Some(_) => {
+                    "it runs on its parent's processor, so core belongs to the parent".to_string()
+                }
                 None => processor(task.core?, task.cpu.unwrap_or(0), kinds).err()?,
             };
             Some(format!("task `{}`: {why}", task.name))
@@ -174,13 +176,13 @@ fn processor(core: CoreKind, number: u16, kinds: &Kinds) -> Result<u16, String> 
     let each: Vec<String> = each.collect();
     Err(match (own.len(), each.is_empty()) {
         (_, true) => {
-            format!("core = \"{core}\", and this processor does not tell kinds of core apart")
+            format!("core = \"{core}\", but this processor does not distinguish kinds of core")
         }
         (0, false) => {
-            format!("core = \"{core}\", and there is none in use; there are: {}", each.join(", "))
+            format!("core = \"{core}\", but none is in use; there are: {}", each.join(", "))
         }
         (count, false) => format!(
-            "core = \"{core}\" with cpu = {number}, and there are {count} of them, numbered from 0; there are: {}",
+            "core = \"{core}\" with cpu = {number}, but there are {count} of them, numbered from 0; there are: {}",
             each.join(", ")
         ),
     })
@@ -308,21 +310,21 @@ mod tests {
                 LowPower,
                 None,
                 &HYBRID[..],
-                format!("core = \"low-power\", and there is none in use; {there}"),
+                format!("core = \"low-power\", but none is in use; {there}"),
             ),
             (
                 Efficient,
                 Some(2),
                 &HYBRID,
                 format!(
-                    "core = \"efficient\" with cpu = 2, and there are 2 of them, numbered from 0; {there}"
+                    "core = \"efficient\" with cpu = 2, but there are 2 of them, numbered from 0; {there}"
                 ),
             ),
             (
                 Efficient,
                 None,
                 &[None, None],
-                "core = \"efficient\", and this processor does not tell kinds of core apart"
+                "core = \"efficient\", but this processor does not distinguish kinds of core"
                     .to_string(),
             ),
         ] {

@@ -16,7 +16,7 @@ use super::machine::Machine;
 use protocol::job::{CoreKind, Item};
 use protocol::record::Record;
 
-/// An item that runs: where it stands in the job, on what, and where the records go that it writes before its last one.
+/// An item that runs: where it is in the job, on what, and where the records go that it writes before its last one.
 struct Run<'a, M> {
     index: u32,
     /// The kind of core that it is for, of an item that several kinds run, and whether another one's turn comes after it.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use protocol::job::{Conformance, CoreKind, Count, Facts, Memory, Processors, Requirement, Tasks};
 use protocol::record::{Applied, Check, CountResult, FactsResult, ProcessorsResult, Record, Suite};
 
-/// What the loop needs of the machine besides running code.
+/// What the loop needs of the machine in addition to running code.
 pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
@@ -24,19 +24,19 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
         let _ = requirement;
         true
     }
-    /// Gives the item that comes the memory that it asks for, filled; ring 3 may use it if `user`. [`Machine::restore`] takes it
+    /// Gives the item that comes the memory that it requests, filled; ring 3 may use it if `user`. [`Machine::restore`] takes it
     /// back. Returns what the report says of it.
     ///
     /// # Errors
-    /// What cannot be had, in a sentence.
+    /// What is not available, in a sentence.
     fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
         let _ = user;
         if asked.is_empty() { Ok(Vec::new()) } else { Err("there is no memory".to_string()) }
     }
-    /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
+    /// After an item: takes back what it asked of the machine, and restores what it changed too. Returns the
     /// names of the latter.
     fn restore(&mut self) -> Vec<String>;
-    /// Whether foreign code has changed the firmware's own code, which cannot be put back. Looked for only if
+    /// Whether foreign code has changed the firmware's own code, which cannot be restored. Looked for only if
     /// [`Machine::restore`] found reason to, or `at_end`.
     fn is_changed(&mut self, at_end: bool) -> bool {
         let _ = at_end;
@@ -90,9 +90,9 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// Why that cannot be done, in a sentence.
     fn facts(&mut self, item: &Facts) -> Result<FactsResult, String> {
         let _ = item;
-        Err("this machine times no loads".to_string())
+        Err("this machine cannot time loads".to_string())
     }
-    /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
+    /// Interrupts since the last call that nothing requested and no instruction raised, in a sentence.
     fn take_stray(&mut self) -> Option<String> {
         None
     }

@@ -17,7 +17,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Notes what a record says of its item, if it ends one. Returns the item if there is room for it behind the others.
+    /// Notes what a record says of its item, if it ends one. Returns the item if there is room for it after the others.
     pub fn note(&mut self, record: &Record) -> Option<&Item> {
         let item = item(record)?;
         if self.kept.len() < MAX_ITEMS {

@@ -16,7 +16,7 @@ pub const CHARACTERS: usize = 1451;
 /// White modules around the code (ISO/IEC 18004:2015, 5.3.8).
 const QUIET: i32 = 4;
 
-/// Draws the code of `text` below the band, with words beside it.
+/// Draws the code of `text` below the band, with words next to it.
 pub(super) fn draw_code<D>(grid: &mut Grid<D>, text: &str, of: &str)
 where
     D: DrawTarget<Color = Rgb888, Error = Infallible>,

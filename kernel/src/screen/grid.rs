@@ -24,7 +24,7 @@ pub fn scale(width: u32, height: u32) -> u32 {
     (width / (51 * WIDTH)).min(height / (18 * HEIGHT)).max(1)
 }
 
-/// A screen as lines of characters. What lies beyond its edges is not drawn.
+/// A screen as lines of characters. What is beyond its edges is not drawn.
 pub(super) struct Grid<'a, D> {
     target: &'a mut D,
     pub scale: u32,

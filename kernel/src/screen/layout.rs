@@ -13,7 +13,7 @@ use embedded_graphics::primitives::Rectangle;
 use protocol::digest::Standing;
 use protocol::record::Outcome;
 
-/// Lines of the band that tells how the run went.
+/// Lines of the band that states how the run went.
 pub(super) const BAND: i32 = 3;
 /// The line of the item that runs.
 const RUNNING_LINE: i32 = BAND;
@@ -23,7 +23,7 @@ const TABLE_LINE: i32 = HEADING_LINE + 1;
 const FOOT: [i32; 2] = [4, 7];
 /// From so many lines on there are more.
 const MANY_LINES: i32 = 22;
-/// Blanks between two tables beside each other.
+/// Blanks between two tables next to each other.
 const GAP: usize = 2;
 
 pub(super) const BACKGROUND: Rgb888 = Rgb888::new(16, 18, 24);
@@ -41,7 +41,7 @@ const GREY: Rgb888 = Rgb888::new(90, 90, 90);
 /// The table's place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Table {
-    /// Tables beside each other.
+    /// Tables next to each other.
     pub panes: usize,
     /// Characters of one of them.
     pub width: usize,

@@ -135,7 +135,7 @@ impl DrawTarget for Counting<'_> {
     }
 }
 
-/// While a run lasts, the firmware draws between measurements: what stands there already stays as it is.
+/// While a run lasts, the firmware draws between measurements: what is there already stays as it is.
 #[test]
 fn figures_that_stand_there_are_not_drawn_again() {
     let size = (1024, 768);

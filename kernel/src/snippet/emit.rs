@@ -8,7 +8,7 @@
 //!         fill up with NOPs, so that the body starts at a multiple of 64 bytes, or as far after one as asked
 //!         start = TSC, between two LFENCE, all registers and flags preserved
 //!         open the gate of the counters, if events are counted, likewise
-//!         late init; if asked for, drain the front end
+//!         late init; if requested, drain the front end
 //! body:   the snippet, `copies` times; or a call of a function, for no copy to the next instruction
 //!         if there is a loop: count down, back to body
 //!         close the gate
@@ -17,7 +17,7 @@
 //! exit:   restore stack pointer and registers from memory; return
 //! ```
 //!
-//! Everything that the function keeps in memory lies in [`Data`], addressed relative to RIP, so that the
+//! Everything that the function keeps in memory is in [`Data`], addressed relative to RIP, so that the
 //! snippet may use every register. In no-memory mode nothing is kept there between init and the end of the body: the
 //! TSC's start stays in R12 and R13, and R9 to R11 hold RAX, RDX and RCX meanwhile. There the snippet may not use
 //! every register. The exit needs none either, which is what makes a fault survivable
@@ -72,7 +72,7 @@ pub struct Place {
     pub code: u64,
     /// Address of the [`Data`], within 2 GiB of the code.
     pub data: u64,
-    /// Start values of RSP, RBP, RDI, RSI, and of R14, for which EBX stands in 32-bit code.
+    /// Start values of RSP, RBP, RDI, RSI, and of R14, for which EBX is in 32-bit code.
     pub pointers: [u64; 5],
 }
 
@@ -226,7 +226,7 @@ pub fn emit(
 const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];
 /// Bytes of one WRMSR with its operands.
 const WRITE_BYTES: u64 = 17;
-/// Bytes that `start_in_registers` emits besides its writes.
+/// Bytes that `start_in_registers` emits in addition to its writes.
 const REGISTER_START_BYTES: u64 = 32;
 
 /// Bytes that `start_timer` emits; checked there.
@@ -241,7 +241,7 @@ fn gate_open_bytes(gate: &Gate) -> u64 {
     }
 }
 
-/// Where the loop's count lies in [`Data`].
+/// Where the loop's count is in [`Data`].
 pub const COUNT_AT: usize = offset_of!(Data, count);
 
 /// Machine code under construction.
@@ -291,7 +291,7 @@ impl<'a> Code<'a> {
         start..self.address()
     }
 
-    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` behind a multiple of `align`, a
+    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` after a multiple of `align`, a
     /// power of two.
     pub(crate) fn align(&mut self, align: u64, offset: u64, ahead: u64) {
         let missing = offset.wrapping_sub(self.address() + ahead) & (align - 1);
@@ -306,7 +306,7 @@ impl<'a> Code<'a> {
         i32::try_from(target.wrapping_sub(end) as i64).expect("within 2 GiB").to_le_bytes()
     }
 
-    /// Address of what lies at `offset` in [`Data`].
+    /// Address of what is at `offset` in [`Data`].
     fn data(&self, offset: usize) -> u64 {
         self.place.data + offset as u64
     }
@@ -355,7 +355,7 @@ impl<'a> Code<'a> {
         self.read_timer(offset_of!(Data, start));
         self.load(RAX, offset_of!(Data, rax));
         self.load(RDX, offset_of!(Data, rdx));
-        // Behind the reloads, so that neither they nor RDTSC are still in flight when the body starts.
+        // After the reloads, so that neither they nor RDTSC are still in flight when the body starts.
         self.put_these(LFENCE);
         debug_assert_eq!((self.at - before) as u64, TIMER_START_BYTES);
     }

@@ -125,9 +125,9 @@ fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
 pub(crate) enum Use {
     /// Their counts between two instructions at which the counters stand still.
     Counting,
-    /// Their counts beside others that overflow.
+    /// Their counts together with others that overflow.
     Beside,
-    /// Samples; with `precise` out of PEBS records, whether their attributes ask for that or not.
+    /// Samples; with `precise` out of PEBS records, whether their attributes request that or not.
     Sampling {
         /// Every event.
         precise: bool,
@@ -135,7 +135,7 @@ pub(crate) enum Use {
 }
 
 /// Finds counters for events and groups, in the fewest passes. What cannot be counted is left out with its reason, and
-/// the rest goes on.
+/// the rest continues.
 #[must_use]
 pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
     plan_for(Use::Counting, texts, known)
@@ -259,7 +259,7 @@ pub(crate) fn programmable(encoded: Encoded, known: &Known) -> Result<Encoded, S
     countable_at_rest(encoded, known)
 }
 
-/// PERF_METRICS is no counter: it neither overflows nor goes on from where it was.
+/// PERF_METRICS is not a counter: it neither overflows nor continues from where it was.
 fn without_metrics(encoded: &Encoded) -> Result<(), String> {
     let is_metric = |choice: &Choice| matches!(choice.counters, Counters::Metric { .. });
     match encoded.choices.iter().any(is_metric) {
@@ -319,7 +319,7 @@ fn reliable(
             let usable = known.usable(pairs)?;
             *counters &= if merges { usable & usable >> 1 } else { usable };
             if *counters == 0 {
-                Err("no pair of its counters can be relied on".to_string())
+                Err("no pair of its counters is reliable".to_string())
             } else {
                 Ok(())
             }
@@ -335,7 +335,7 @@ pub(crate) fn at(
     pass: u32,
     known: &Known,
 ) -> Result<Counted, String> {
-    let choice = request.choices.get(place.choice).ok_or("it was assigned to no counter")?;
+    let choice = request.choices.get(place.choice).ok_or("it was not assigned to a counter")?;
     let (mut selection, merges) = selection(choice)?;
     selection.precise = request.precise > 0;
     let counters = match choice.counters {

@@ -15,10 +15,10 @@ use protocol::record::{Applied, Fault, Metric, ProgramKey, Uncounted, Unit, With
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
 /// for machines that control nothing around the snippet.
 pub trait Runner {
-    /// Brings the machine into the state that the snippet asks for, until the item is settled.
+    /// Brings the machine into the state that the snippet requests, until the item is settled.
     ///
     /// # Errors
-    /// Why it cannot be run at all. An option that is merely not available is no error.
+    /// Why it cannot be run at all. An option that is merely not available is not an error.
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         let _ = snippet;
         Ok(Vec::new())
@@ -58,7 +58,7 @@ pub trait Runner {
         let _ = controls;
     }
 
-    /// How far the model-specific registers that the snippet asks for moved in the last run.
+    /// How far the model-specific registers that the snippet requests moved in the last run.
     fn msrs(&self) -> &[u64] {
         &[]
     }
@@ -248,7 +248,7 @@ struct Runs {
     used: Metered,
 }
 
-/// Energy in all runs of a code size, if any was asked for.
+/// Energy in all runs of a code size, if any was requested.
 type Metered = Option<Result<Interval, Still>>;
 
 /// The TSC's metric, then those of the events; the system management interrupts of the runs that count; and what was `metered` of

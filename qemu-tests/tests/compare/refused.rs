@@ -43,14 +43,14 @@ fn files_that_are_no_reports_are_refused_with_the_reason() {
     let folder = user_folder();
     let folder = folder.path();
     for (file, part) in [
-        ("text.json", "text.json: it is no JSON document"),
-        ("cut.json", "cut.json: it is no JSON document, or not all of one: EOF"),
+        ("text.json", "text.json: it is not a complete JSON document"),
+        ("cut.json", "cut.json: it is not a complete JSON document: EOF"),
         ("log.json", "the log of a serial line; `cargo xtask collect"),
         ("newer.json", "the report has version 2; this barecount knows up to 1"),
-        ("failed.json", "its run did not come to its end (exit code 3)"),
+        ("failed.json", "its run did not finish (exit code 3)"),
         ("missing.json", "cannot read missing.json"),
         (".", "cannot read ."),
-        ("mian", "no baseline `mian`, nor a file of that name; did you mean `main`?"),
+        ("mian", "no baseline or file `mian`; did you mean `main`?"),
         ("../x", "cannot read ../x"),
     ] {
         refused(folder, &[file, "new.json"], &[part]);
@@ -68,9 +68,9 @@ fn x4_limits_that_are_wrong_or_for_nothing_are_refused() {
         ("limit = 1", "unknown field `limit`"),
         (
             "[limits]\ntcs = 1",
-            "`tcs` of [limits] is for nothing: no figure of the reports fits it; the nearest is `tsc`",
+            "`tcs` of [limits] has no effect: no figure of the reports matches it; the most similar is `tsc`",
         ),
-        ("[[item]]\nname = 'ab'\nlimits = { tsc = 1 }", "[[item]] `ab` is for nothing"),
+        ("[[item]]\nname = 'ab'\nlimits = { tsc = 1 }", "[[item]] `ab` has no effect"),
         ("", "it has no limits"),
     ] {
         fs::write(folder.join("limits.toml"), text).unwrap();
@@ -106,7 +106,7 @@ fn x4_a_baseline_goes_before_a_file_and_the_exit_code_tells_what_got_worse() {
     let called = call(folder, &["compare", "main", "new.json"]);
     assert_eq!(called.code, 1, "{called:#?}");
     assert!(called.out.contains("WORSE: figures: 1 worse"), "{called:#?}");
-    refused(folder, &["./main", "new.json"], &["./main: it is no JSON document"]);
+    refused(folder, &["./main", "new.json"], &["./main: it is not a complete JSON document"]);
     let called = call(folder, &["compare", "new.json", "main", "--out", "out.txt"]);
     assert_eq!((called.code, &*called.out), (0, ""), "{called:#?}");
     assert!(

@@ -20,7 +20,7 @@ const WAYS: [(&str, &[&str]); 4] = [
     ("--asm nop", &["--asm", "nop"]),
     ("a function of an unchanged object", &["--object", "small.o", "--function", "f"]),
     ("a function of an unchanged object of 5 MB", &["--object", "large.o", "--function", "f"]),
-    ("a function of an object of 5 MB, linked anew", &["--object", "new.o", "--function", "f"]),
+    ("a function of an object of 5 MB, linked again", &["--object", "new.o", "--function", "f"]),
 ];
 
 /// An object with a function, and so many words of data that it refers to.

@@ -1,6 +1,6 @@
 //! The project's own figures.
 //!
-//! Wall times on shared machines are noise, so every boot time stands beside that of a kernel that only
+//! Wall times on shared machines are noise, so every boot time is given together with that of a kernel that only
 //! says hello, booted by the same loader in turn with ours. Everything else is counted.
 
 mod answer;

@@ -112,7 +112,7 @@ const COUNTED: [(&str, &str, Option<&str>); 11] = [
         Some("about 500 (IBM PM API: a sample in a log)"),
     ),
     ("cost.rdpmc", "RDPMC by the driver", None),
-    ("cost.rdpmc_ring_3", "RDPMC in ring 3, with its index and the way out", None),
+    ("cost.rdpmc_ring_3", "RDPMC in ring 3, with loading its index and leaving ring 3", None),
     ("cost.read_1", "one read of 1 count of 64 bits", None),
     ("cost.read_4", "one read of 4 counts of 64 bits", None),
     ("cost.read_8", "one read of 8 counts of 64 bits", None),

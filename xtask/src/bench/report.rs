@@ -34,7 +34,7 @@ impl Figure {
         Self { name: name.into(), value, min: None, max: None, unit, published: None }
     }
 
-    /// The same beside what another system states.
+    /// The same in addition to what another system states.
     pub(super) fn beside(self, published: &'static str) -> Self {
         Self { published: Some(published), ..self }
     }

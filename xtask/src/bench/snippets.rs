@@ -92,7 +92,7 @@ impl Many {
     /// Bytes of heap that the items took beyond the job, at most.
     fn heap(&self) -> Result<f64> {
         let heap = self.report.end().and_then(|end| end.heap);
-        let heap = heap.ok_or_else(|| unfinished("the report does not tell the heap's use"))?;
+        let heap = heap.ok_or_else(|| unfinished("the report does not state the heap's use"))?;
         Ok((heap.most - heap.before) as f64)
     }
 
@@ -104,7 +104,7 @@ impl Many {
         let between = results.windows(2).map(|pair| ticks(pair[0].tsc[1], pair[1].tsc[0]));
         let within =
             results.iter().map(|result| (ticks(result.tsc[0], result.tsc[1]) - BODY) / RUNS);
-        // What the two readings of the TSC enclose besides the copies.
+        // What the two readings of the TSC enclose in addition to the copies.
         let window = results[0].metrics[0].series[0].min as f64 - 100.0;
         let unit = "instructions";
         Ok(vec![
@@ -115,7 +115,7 @@ impl Many {
             ),
             Figure::spread("firmware instructions between two snippets", between.collect(), unit),
             Figure::spread(
-                "firmware instructions a run, besides the snippet",
+                "firmware instructions a run, without the snippet",
                 within.collect(),
                 unit,
             ),

@@ -77,7 +77,7 @@ fn command(package: &Package, target: &str) -> Command {
     command
 }
 
-/// A linker's complaint stands behind its whole command line, which says nothing to the user.
+/// A linker's complaint stands after its whole command line, which says nothing to the user.
 fn without_command_line(said: &str) -> String {
     let is_call = |line: &&str| line.trim_start().starts_with("= note:  \"rust-lld\"");
     let lines: Vec<&str> = said.lines().filter(|line| !is_call(line)).collect();

@@ -53,7 +53,10 @@ pub fn read(bytes: &[u8], program: &str) -> Result<Vec<Benchmark>, BenchmarkErro
         why: why.to_string(),
     };
     if !rest.is_empty() {
-        return Err(wrong(entries.len(), "is cut: the section's size is no multiple of 64 bytes"));
+        return Err(wrong(
+            entries.len(),
+            "is truncated: the section's size is not a multiple of 64 bytes",
+        ));
     }
     let symbols = symbols(&file);
     let mut found = Vec::with_capacity(entries.len());
@@ -90,7 +93,7 @@ fn benchmark(
         ));
     }
     if !(1..=MAX_NAME).contains(&name_bytes) {
-        return Err(format!("has a name of {name_bytes} bytes; there may be 1 to {MAX_NAME}"));
+        return Err(format!("has a name of {name_bytes} bytes; it must have 1 to {MAX_NAME}"));
     }
     let Some(text) = at(file, name, name_bytes) else {
         return Err(format!("has its name at {name:#x}, where the program has no bytes"));

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why there are no benchmarks to measure.
 #[derive(Debug, Error)]
 pub enum BenchmarkError {
-    /// The folder is no package.
+    /// The folder is not a package.
     #[error("--crate {}: there is no Cargo.toml", .0.display())]
     NoManifest(PathBuf),
     /// cargo does not take the package.
@@ -46,7 +46,7 @@ pub enum BenchmarkError {
         hint: String,
     },
     /// A linked program cannot be read.
-    #[error("{program}: it is no program that can be read: {why}")]
+    #[error("{program}: it is not a readable program: {why}")]
     Program {
         /// The program.
         program: String,
@@ -69,7 +69,7 @@ pub enum BenchmarkError {
         /// What is wrong with it.
         why: String,
     },
-    /// Two benchmarks could not be told apart.
+    /// Two benchmarks could not be distinguished.
     #[error("{program}: two benchmarks are called `{name}`")]
     Twice {
         /// The program.

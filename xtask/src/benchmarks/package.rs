@@ -121,7 +121,7 @@ fn choose(manifest: &str, names: Vec<String>) -> Result<Vec<String>, String> {
     if let Some(chosen) = manifest.package.and_then(|package| package.metadata.barecount.benches) {
         return match chosen.iter().find(|name| !names.contains(name)) {
             Some(unknown) => Err(format!(
-                "[package.metadata.barecount] lists the bench target `{unknown}`, and there is none"
+                "[package.metadata.barecount] lists the bench target `{unknown}`, which does not exist"
             )),
             None if chosen.is_empty() => {
                 Err("[package.metadata.barecount] lists no bench target".to_string())

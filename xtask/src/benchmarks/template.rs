@@ -1,4 +1,4 @@
-//! A package to begin with: an example, and the crate `barecount` beside it, so that it builds wherever it is copied to.
+//! A package to begin with: an example, and the crate `barecount` next to it, so that it builds wherever it is copied to.
 
 use super::BenchmarkError;
 use std::fs;

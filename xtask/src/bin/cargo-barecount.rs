@@ -1,4 +1,4 @@
-//! `cargo barecount`: the same tool without a checkout. What is booted lies in this program.
+//! `cargo barecount`: the same tool without a checkout. What is booted is in this program.
 
 use std::process::ExitCode;
 use xtask::{Failure, cli, parts, tool};

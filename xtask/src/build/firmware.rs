@@ -33,7 +33,7 @@ pub(super) fn build_kernel(tree: &Tree) -> Result<(), BuildError> {
 }
 
 /// Builds the direct loader: in a call of its own, because cargo gives crates that both use the features
-/// that either asks for, and the loader has no heap.
+/// that either requests, and the loader has no heap.
 pub(super) fn build_direct(tree: &Tree) -> Result<(), BuildError> {
     let (what, message) = ("the direct loader", "building the direct loader");
     let command = bare_metal(tree, &["-p", "direct"]);
@@ -109,7 +109,7 @@ fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
 }
 
 /// Builds the image maker, and within it the UEFI loader. In a folder of its own: it shares
-/// crates with this program, and cargo would build those anew at each change between a build with
+/// crates with this program, and cargo would build those again at each change between a build with
 /// RUSTC_BOOTSTRAP and one without.
 pub(super) fn build_image_maker(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree, &tree.image_maker_target());

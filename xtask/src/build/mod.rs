@@ -1,5 +1,5 @@
 //! Building what is booted: kernel, direct loader, emulated PMU, images. Cargo decides what is stale, and is not asked
-//! where nothing has changed (`stamp`); files that are derived from its output are made anew only when that is newer.
+//! where nothing has changed (`stamp`); files that are derived from its output are made again only when that is newer.
 
 mod derive;
 mod firmware;
@@ -331,7 +331,7 @@ impl Tree {
         Ok(smaller)
     }
 
-    /// The file, built, that goes into the installed program as `part`; none for what is no file here.
+    /// The file, built, that goes into the installed program as `part`; none for what is not a file here.
     ///
     /// # Errors
     /// It cannot be made smaller.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// working folder.
 ///
 /// # Errors
-/// None of these lies in a checkout.
+/// None of these is in a checkout.
 pub fn root() -> Result<&'static Path, SetupError> {
     static ROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let root = ROOT.get_or_init(|| {
@@ -21,12 +21,12 @@ pub fn root() -> Result<&'static Path, SetupError> {
     });
     root.as_deref().ok_or_else(|| SetupError {
         need: "barecount's source",
-        why: "neither this program nor the working folder lies in a checkout".to_string(),
+        why: "neither this program nor the working folder is in a checkout".to_string(),
         hint: "Go there, and type: cargo xtask".to_string(),
     })
 }
 
-/// The checkout that `place` lies in.
+/// The checkout that `place` is in.
 fn above(place: &Path) -> Option<PathBuf> {
     let marks = ["Cargo.toml", "xtask/Cargo.toml", "kernel/protocol/Cargo.toml"];
     let is_root = |folder: &&Path| marks.iter().all(|mark| folder.join(mark).is_file());

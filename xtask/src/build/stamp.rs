@@ -1,4 +1,4 @@
-//! Whether cargo has anything to do: a note of all that a build was made of, beside what it made.
+//! Whether cargo has anything to do: a note of all that a build was made of, next to what it made.
 //!
 //! Cargo decides what is stale, but takes a few hundred milliseconds for each call to say that nothing is. So after a
 //! successful call the size and time of every file that its dependency file names are noted, with those of the manifests and
@@ -161,7 +161,7 @@ fn manifests(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The output and the inputs that a dependency file names; spaces in names stand behind a backslash.
+/// The output and the inputs that a dependency file names; spaces in names stand after a backslash.
 fn parse(text: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
     let line = text.lines().next()?;
     let (output, sources) = line.split_once(": ")?;

@@ -1,4 +1,4 @@
-//! The commands: those of whoever measures, and those of whoever works on this project.
+//! The commands: those for measuring, and those for developing this project.
 
 use super::{
     Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Instructions, Lab, Man,
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, about, long_about = LONG, after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// What holds for every command.
+    /// Options of every command.
     #[command(flatten)]
     pub options: Options,
     /// What to do.
@@ -25,7 +25,7 @@ pub struct Options {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
-    /// The QEMU to start, in place of the search path's qemu-system-x86_64.
+    /// The QEMU program. Default: qemu-system-x86_64 in the search path.
     #[arg(
         long,
         global = true,
@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 pub(super) const LONG: &str = "\
-Measures code on the bare machine: boots barecount's firmware in QEMU or makes an image for a USB stick, and renders what it reports.
+Measures code on the bare machine: boots barecount's firmware in QEMU or writes an image for a USB stick, and shows the report.
 
 Start here:
   cargo xtask run                          a tour of measurements in QEMU
@@ -49,20 +49,20 @@ Start here:
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0   everything was measured, and every expectation met
+  0   everything was measured, and every expectation was met
   1   a measurement missed its expectation, got worse than a baseline, or a test failed
-  2   bad usage or a bad job
-  3   the machine did not finish (crash, hang, timeout, lost lines), or standard output took no more
-  77  nothing could run here
+  2   wrong usage, or an error in the job
+  3   the machine did not finish (crash, hang, timeout, lost lines), or standard output was closed
+  77  the host lacks what the command needs
   130 a signal interrupted the run; what was measured before is shown";
 
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// For whoever measures.
+    /// For measuring.
     #[command(flatten)]
     User(User),
-    /// For whoever works on this project.
+    /// For developing this project.
     #[command(flatten)]
     Project(Project),
 }
@@ -72,35 +72,35 @@ pub enum Command {
 pub enum User {
     /// Boot a job in QEMU and show what it measured.
     Run(Box<Run>),
-    /// Write a Rust package with benchmarks, to begin with.
+    /// Create a Rust package with example benchmarks.
     New(New),
-    /// Start another system in QEMU, with an emulated PMU below it.
+    /// Start another system in QEMU, with an emulated PMU.
     Vm(Vm),
-    /// Write a disk image that starts on BIOS and UEFI machines.
+    /// Write a disk image that boots on BIOS and UEFI machines.
     Image(Box<Image>),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
-    /// Run a job on many machines, through labgrid, and show one report of all.
+    /// Run a job on many machines through labgrid, and show one report for all of them.
     Lab(Lab),
-    /// Compare two reports, and tell by the exit code whether something got worse.
+    /// Compare two reports; the exit code states whether a figure got worse.
     Compare(Compare),
-    /// Emulate the machine of a report, and show what is otherwise there.
+    /// Emulate the machine of a report, run its checks there, and show the differences.
     Replay(Replay),
     /// Make one HTML file of one or more saved reports.
     Report(ReportArguments),
-    /// List all instruction forms, and what reports say of them: latency, throughput, or why there is neither.
+    /// List all instruction forms with the results of reports: latency, throughput, or the reason why there is none.
     Instructions(Instructions),
     /// List what can be counted, by name, on any processor.
     Events(Events),
-    /// Write the form of job files, by which editors complete and check them.
+    /// Write the schema of job files, which editors use to complete and check them.
     Schema(Schema),
     /// Write the completions of a shell.
     Completions(Completions),
     /// Write the manual pages.
     Man(Man),
-    /// Show whose code is in this program, and under which licences.
+    /// Show the libraries in this program and their licences.
     Licences,
-    /// Say what is needed, what is there, and how the rest would be got. Changes nothing.
+    /// Show which programs are needed, which are installed, and how to install the others. Changes nothing.
     Doctor(Doctor),
 }
 
@@ -111,9 +111,9 @@ pub enum Project {
     Test(Test),
     /// Measure barecount itself: boot time, sizes, overheads.
     Bench(Bench),
-    /// Plant mistakes in the code that makes figures and verdicts, and tell which no test notices.
+    /// Plant mistakes in the code that computes figures and verdicts, and list those that no test detects.
     Mutants(Mutants),
-    /// Write `cargo barecount` as one file that takes no checkout: firmware, loaders and emulated PMU are in it.
+    /// Write `cargo barecount` as one file that needs no checkout: it contains the firmware, loaders and emulated PMU.
     Package(Package),
     /// Check format, lints, documentation and licences.
     Check,

@@ -16,23 +16,24 @@ Examples:
 
 Exit codes:
   0   nothing got worse beyond its limit
-  1   something did, or an item that had figures ended in an error
-  2   bad usage, no such report, or nothing to compare")]
+  1   a figure did, or an item that had figures ended in an error
+  2   wrong usage, no report of that name, or nothing to compare")]
 pub struct Compare {
     /// The old report: a file that `--format json` wrote, or the name of a baseline.
     pub old: String,
-    /// The new report, likewise. A baseline goes before a file of the same name in this folder; `./NAME` is the file.
+    /// The new report, likewise. If a baseline and a file in this folder have the same name, NAME is the baseline and ./NAME the
+    /// file.
     pub new: String,
-    /// Limits of figures and items; they go before those of the job.
+    /// Limits of figures and items; they override those of the job.
     #[arg(long, value_name = "FILE")]
     pub limits: Option<PathBuf>,
-    /// Probability in percent that all intervals of figures which vary hold.
+    /// Confidence in percent, for the intervals of all varying figures together.
     #[arg(long, value_name = "PERCENT", default_value_t)]
     pub confidence: Confidence,
-    /// In a table, show also what is the same.
+    /// In a table, also show unchanged figures.
     #[arg(long)]
     pub all: bool,
-    /// The comparison's form.
+    /// The comparison's format.
     #[arg(long, value_enum, default_value_t)]
     pub format: CompareFormat,
     /// Write it to this file instead of standard output.
@@ -48,8 +49,8 @@ pub struct Gate {
     /// of every run.
     #[arg(long, value_name = "NAME")]
     pub save_baseline: Option<Name>,
-    /// Compare with the report of this name behind the run; exit code 1 if something got worse beyond its limit. Where the
-    /// report itself is printed in another form than a table, the comparison goes to standard error.
+    /// After the run, compare with the report of this name; exit code 1 if a figure got worse beyond its limit. If the report
+    /// is printed in another format than a table, the comparison goes to standard error.
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<Name>,
     /// With --baseline: limits of figures and items.
@@ -94,7 +95,7 @@ impl FromStr for Confidence {
     }
 }
 
-/// Form of a comparison.
+/// Format of a comparison.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum CompareFormat {
     /// For people.
@@ -113,7 +114,7 @@ pub enum CompareFormat {
     CustomSmallerIsBetter,
     /// The new figures in Bencher's metric format.
     Bencher,
-    /// GitHub's workflow commands, which show what got worse beside the job's lines.
+    /// GitHub's workflow commands, which show regressions at the lines of the job.
     Annotations,
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 /// Environment variable in the option's place; the tests' library reads it too.
 pub const VARIABLE: &str = "BARECOUNT_COUNTING";
 
-/// Who counts.
+/// What counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum Counting {
     /// The plugin where QEMU has plugins, else stepping.
@@ -21,9 +21,9 @@ pub enum Counting {
 /// The option, for every command that starts an emulated PMU.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct CountingOption {
-    /// Who counts branches, accesses and the like for an emulated PMU. plugin: a plugin in QEMU's translator, at nearly the
-    /// translator's speed; stepping: the hypervisor, some ten thousand instructions a second; auto: the plugin where QEMU
-    /// takes it. The counts are the same.
+    /// What counts branches, memory accesses and similar events for an emulated PMU. plugin: a plugin in QEMU's translator, at nearly the
+    /// translator's speed; stepping: the hypervisor, some ten thousand instructions a second; auto: the plugin if QEMU
+    /// supports plugins. The counts are the same.
     #[arg(long, value_enum, default_value_t, env = VARIABLE, hide_env_values = true)]
     pub counting: Counting,
 }

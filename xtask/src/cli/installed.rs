@@ -22,7 +22,7 @@ const SUBCOMMAND: &str = "barecount";
 /// Reads the program's arguments, its own name first.
 ///
 /// # Errors
-/// They are wrong, or ask for help.
+/// They are wrong, or request help.
 pub fn installed(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<(Options, User), clap::Error> {
@@ -37,7 +37,7 @@ pub fn installed(
     Ok((options, command))
 }
 
-/// The command line of the program that runs, under the name of its file, and its name behind `cargo`: for completions and manual
+/// The command line of the program that runs, under the name of its file, and its name after `cargo`: for completions and manual
 /// pages, which `man cargo barecount` looks for by the former.
 #[must_use]
 pub fn described() -> (clap::Command, &'static str) {
@@ -94,7 +94,7 @@ mod tests {
         ] {
             assert!(matches!(read(words), Ok(User::Run(_))), "{words:?}");
         }
-        // Only once: what stands behind it is the user's.
+        // Only once: what stands after it is the user's.
         let twice = read(&["cargo-barecount", "barecount", "barecount"]).unwrap_err();
         assert_eq!(twice.kind(), ErrorKind::InvalidSubcommand);
     }

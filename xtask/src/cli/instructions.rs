@@ -11,10 +11,10 @@ Examples:
   cargo xtask run xtask/jobs/all-instructions.toml --format json --out all.json
   cargo xtask instructions all.json --format xml --architecture SKL --out skl.xml
 
-A run of all forms can be divided: `shard = \"3/16\"` in the job, or `run --shard 3/16`. Reports of the parts, and of a run
-that was cut off, are joined here; they must be of one machine.")]
+A run of all forms can be divided: `shard = \"3/16\"` in the job, or `run --shard 3/16`. Reports of the parts, and of an
+interrupted run, are joined here; they must be of the same machine.")]
 pub struct Instructions {
-    /// Reports: files that `--format json` wrote, names of baselines, or logs of a serial line. Without any, the forms are listed.
+    /// Reports: files that `--format json` wrote, names of baselines, or logs of a serial line. Without reports, the forms are listed.
     pub reports: Vec<String>,
     /// Only forms of this extension, such as AVX2; may be given several times.
     #[arg(long = "extension", value_name = "NAME")]
@@ -22,10 +22,10 @@ pub struct Instructions {
     /// Only forms in this state; may be given several times.
     #[arg(long = "state", value_enum, value_name = "STATE")]
     pub states: Vec<FormState>,
-    /// The table's form.
+    /// The table's format.
     #[arg(long, value_enum, default_value_t)]
     pub format: InstructionsFormat,
-    /// What `--format xml` calls the microarchitecture.
+    /// The name of the microarchitecture for `--format xml`.
     #[arg(long, value_name = "NAME", default_value = "MEASURED")]
     pub architecture: String,
     /// Write it to this file instead of standard output.
@@ -33,7 +33,7 @@ pub struct Instructions {
     pub out: Option<PathBuf>,
 }
 
-/// Form of the table.
+/// Format of the table.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum InstructionsFormat {
     /// For people.
@@ -50,11 +50,11 @@ pub enum InstructionsFormat {
 /// What is known of a form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum FormState {
-    /// All that can be measured was.
+    /// All measurable figures have results.
     Measured,
-    /// Some of it was.
+    /// Some of them have.
     Partly,
-    /// It can be measured, and no report has it.
+    /// It can be measured, but no report has it.
     Open,
     /// The processor does not have it.
     Absent,

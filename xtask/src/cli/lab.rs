@@ -16,9 +16,9 @@ pub struct Lab {
 /// The commands of `lab`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LabCommand {
-    /// Write environments for labgrid, the strategy that they use, and a job for LAVA, to begin with.
+    /// Create example environments for labgrid with their strategy, and a job for LAVA.
     New(LabNew),
-    /// Run a job on each machine, and show one report of all.
+    /// Run a job on each machine, and show one report for all of them.
     Run(Box<LabRun>),
 }
 
@@ -29,7 +29,7 @@ Example:
   cargo xtask lab new lab
   cargo xtask lab run --env lab/qemu.yaml")]
 pub struct LabNew {
-    /// The folder to make. Nothing in it is overwritten.
+    /// The folder to create. Nothing in it is overwritten.
     pub path: PathBuf,
 }
 
@@ -41,18 +41,18 @@ Examples:
   cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4  every place with that tag
   cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7
 
-labgrid reserves and acquires each place, switches its power, and gives up when its time is over.")]
+labgrid reserves and acquires each place, switches its power, and stops at its timeouts.")]
 pub struct LabRun {
     /// The job file; without it and without --asm, a tour of measurements.
     pub job: Option<PathBuf>,
-    /// What to change in the job.
+    /// Changes to the job.
     #[command(flatten)]
     pub overrides: Overrides,
     /// labgrid's environment: the drivers of a machine, and the strategy.
     #[arg(long, value_name = "FILE", help_heading = "Lab")]
     pub env: PathBuf,
-    /// Run on every place of the coordinator whose tags have these values; `name` is the place's own. Without it, on the machine
-    /// that the environment describes, without a coordinator.
+    /// Run on every place of the coordinator whose tags have these values; `name` is the name of the place. Without it, on the
+    /// machine that the environment describes, without a coordinator.
     #[arg(long, value_name = "TAG=VALUE,…", value_delimiter = ',', value_parser = tag, help_heading = "Lab")]
     pub places: Vec<String>,
     /// The coordinator.
@@ -68,29 +68,29 @@ pub struct LabRun {
     /// The target of the environment, if it has several.
     #[arg(long, value_name = "NAME", default_value = "main", help_heading = "Lab")]
     pub target: String,
-    /// Give up a place that is not free within so many seconds.
+    /// Skip a place that does not become free within this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = super::Timeout(3600.0), help_heading = "Lab")]
     pub wait: super::Timeout,
-    /// Give up a machine that has not come to the end of its report so many seconds after it was switched on, in place of the
-    /// environment's time.
+    /// Stop a machine that has not finished its report this many seconds after power on. Default: the environment's
+    /// timeout.
     #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
     pub timeout: Option<super::Timeout>,
-    /// Take a machine for hung that says nothing for so many seconds, in place of the environment's time.
+    /// Treat a machine as hung that writes nothing for this many seconds. Default: the environment's timeout.
     #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
     pub silence: Option<super::Timeout>,
-    /// The PMU of QEMU's machines, where a place has no tag `pmu`.
+    /// The PMU of QEMU's machines, if a place has no tag `pmu`.
     #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser(), help_heading = "Lab")]
     pub pmu: Option<Emulated>,
     /// Have the firmware write KTAP to the serial line, with the records as diagnostics.
     #[arg(long, help_heading = "Lab")]
     pub ktap: bool,
-    /// A Python that has labgrid, in place of our own.
+    /// A Python that has labgrid. Default: the one that barecount installs.
     #[arg(long, value_name = "PROGRAM", help_heading = "Lab")]
     pub python: Option<PathBuf>,
-    /// Keep what was booted and each machine's serial log in this folder.
+    /// Keep the booted files and each machine's serial log in this folder.
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
-    /// The report's form.
+    /// The report's format.
     #[command(flatten)]
     pub output: LabOutput,
 }
@@ -99,7 +99,7 @@ pub struct LabRun {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub struct LabOutput {
-    /// The report's form.
+    /// The report's format.
     #[arg(long, value_enum, default_value_t)]
     pub format: LabFormat,
     /// Write it to this file instead of standard output.
@@ -107,7 +107,7 @@ pub struct LabOutput {
     pub out: Option<PathBuf>,
 }
 
-/// Form of a report of many machines.
+/// Format of a report of many machines.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum LabFormat {
     /// For people: a column for each machine.
@@ -122,7 +122,7 @@ pub enum LabFormat {
 }
 
 impl LabOutput {
-    /// The same for what one machine's report takes.
+    /// How wide the tables may be, as for one machine's report.
     #[must_use]
     pub fn width(&self) -> crate::render::Width {
         Output { out: self.out.clone(), ..Output::default() }.width()
@@ -133,6 +133,6 @@ impl LabOutput {
 fn tag(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok(text.to_string()),
-        _ => Err("a tag and its value are meant, as cpu=zen4".to_string()),
+        _ => Err("it must be a tag and its value, such as cpu=zen4".to_string()),
     }
 }

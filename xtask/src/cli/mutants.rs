@@ -10,18 +10,19 @@ use std::path::PathBuf;
 Examples:
   cargo xtask mutants --list kernel/src/statistics.rs     the mistakes that would be planted there
   cargo xtask mutants kernel/src/history                  plant them, one after the other
-  cargo xtask mutants --fast                              plant all of them at once, behind switches
-  cargo xtask mutants --shard 0/16                        every sixteenth of all")]
+  cargo xtask mutants --fast                              build all of them at once, each enabled by a switch
+  cargo xtask mutants --shard 0/16                        one sixteenth of all")]
 pub struct Mutants {
-    /// Files or folders to plant mistakes in; without them, all that .cargo/mutants.toml names, which takes half a day without `--fast`.
+    /// Files or folders to plant mistakes in. Default: all that .cargo/mutants.toml names, which takes half a day without
+    /// `--fast`.
     pub paths: Vec<PathBuf>,
     /// Take every Nth mutant only, beginning with the Kth, from 0.
     #[arg(long, value_name = "K/N")]
     pub shard: Option<Shard>,
-    /// Build all of them at once, each behind a switch, and try each on the tests that reach it.
+    /// Build all of them at once, each enabled by a switch, and run only the tests that reach it.
     #[arg(long)]
     pub fast: bool,
-    /// Take over what the run before noticed in code that has not changed since: try only the others.
+    /// Reuse the detected mutants of the previous run in unchanged code, and test only the others.
     #[arg(long, requires = "fast")]
     pub resume: bool,
     /// Only list them.

@@ -10,10 +10,10 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-/// Which PMU the guest is to have.
+/// The guest's PMU.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Pmu {
-    /// The best that can be had.
+    /// The best available one.
     #[default]
     Auto,
     /// The host's own, through KVM.
@@ -74,12 +74,12 @@ pub fn models() -> impl Iterator<Item = Model> {
     Model::ALL.into_iter().filter(|model| *model != Model::None)
 }
 
-/// The words besides the emulated ones.
+/// The values that are not emulated PMUs.
 const WORDS: [(&str, Pmu, &str); 3] = [
     (
         "auto",
         Pmu::Auto,
-        "the host's if KVM offers guests one, else an emulated Skylake, if that can be had",
+        "the host's if KVM offers it to guests, else an emulated Skylake if that is available",
     ),
     ("host", Pmu::Host, "the host's, through KVM"),
     ("none", Pmu::None, "no PMU"),
@@ -104,12 +104,12 @@ impl Pmu {
         }
     }
 
-    /// The parser for clap, which knows every value and tells them in help texts and errors.
+    /// The parser for clap, which shows every value in help texts and errors.
     pub fn parser() -> impl TypedValueParser<Value = Self> {
         let words = WORDS.map(|(name, _, help)| PossibleValue::new(name).help(help));
-        let help = "emulated: models of several kinds of core, each on so many processors: goldencove:2+gracemont:4";
+        let help = "emulated: models of several kinds of core, each with its number of processors: goldencove:2+gracemont:4";
         let mixed = PossibleValue::new("MODEL+MODEL").help(help);
-        let help = "emulated: a model whose caches, TLBs and predictor have these parameters, by which loads take time: skylake,l1d=24k/6,l2=1m/16,dtlb=64/4";
+        let help = "emulated: a model with these parameters of caches, TLBs and predictor, which determine the latency of loads: skylake,l1d=24k/6,l2=1m/16,dtlb=64/4";
         let shaped = PossibleValue::new("MODEL,KEY=VALUE").help(help);
         let values = words.into_iter().chain(emulated_values()).chain([mixed, shaped]).collect();
         Parser(values).map(|emulated| match emulated {
@@ -121,12 +121,10 @@ impl Pmu {
     /// The parser for an emulated PMU and nothing else.
     pub fn emulated_parser() -> impl TypedValueParser<Value = Emulated> {
         Parser(emulated_values().collect()).try_map(|named| match named {
-            Named::Emulated(Emulated::Mixed(_)) => Err("several models are for `run` alone"),
-            Named::Emulated(Emulated::Shaped(..)) => {
-                Err("parameters of caches are for `run` alone")
-            }
+            Named::Emulated(Emulated::Mixed(_)) => Err("only `run` takes several models"),
+            Named::Emulated(Emulated::Shaped(..)) => Err("only `run` takes parameters of caches"),
             Named::Emulated(emulated) => Ok(emulated),
-            Named::Word(_) => Err("no PMU that can be emulated"),
+            Named::Word(_) => Err("it is not an emulated PMU"),
         })
     }
 }
@@ -141,7 +139,7 @@ fn emulated_values() -> impl Iterator<Item = PossibleValue> {
             alias => value.alias(alias),
         }
     });
-    let help = "emulated: the processor of a recording of CPUID (cpuid -r, InstLatx64) or of a report, as far as it can be";
+    let help = "emulated: the processor of a CPUID dump (cpuid -r, InstLatx64) or of a report, as far as possible";
     models.chain([PossibleValue::new("dump:FILE").help(help)])
 }
 
@@ -160,7 +158,7 @@ fn mixed(text: &str) -> Result<Named, MixtureError<'_>> {
     }))
 }
 
-/// A model, and the parameters behind the first comma.
+/// A model, and the parameters after the first comma.
 fn shaped(name: &str, parameters: &str) -> Result<Named, String> {
     let model = Model::by_name(name).filter(|model| *model != Model::None);
     let model = model.ok_or_else(|| format!("there is no model \"{name}\""))?;
@@ -284,7 +282,7 @@ mod tests {
         let command = clap::Command::new("x");
         let alone = Pmu::emulated_parser();
         let mixed = alone.parse_ref(&command, None, OsStr::new("goldencove+gracemont"));
-        assert!(mixed.unwrap_err().to_string().contains("several models are for `run` alone"));
+        assert!(mixed.unwrap_err().to_string().contains("only `run` takes several models"));
     }
 
     #[test]
@@ -296,7 +294,7 @@ mod tests {
         for (text, reason) in [
             ("z80,l1d=24k/6", "there is no model \"z80\""),
             ("none,l1d=24k/6", "there is no model \"none\""),
-            ("skylake,l1d=24k/5", "has to be a power of two"),
+            ("skylake,l1d=24k/5", "must be a power of two"),
             ("skylake,port=3", "the keys are l1d, l2"),
             ("skylake,ports=3", "ports are CLASS:UOPS"),
         ] {
@@ -309,7 +307,7 @@ mod tests {
         let command = clap::Command::new("x");
         let alone = Pmu::emulated_parser();
         let shaped = alone.parse_ref(&command, None, OsStr::new("skylake,l1d=24k/6"));
-        assert!(shaped.unwrap_err().to_string().contains("for `run` alone"));
+        assert!(shaped.unwrap_err().to_string().contains("only `run` takes"));
     }
 
     #[test]

@@ -14,33 +14,33 @@ Examples:
 
 The exit code is 0 if nothing differs, 1 if something does.")]
 pub struct Replay {
-    /// A report of a bring-up: what `--format json` wrote, a log of a serial line, or a file of the stick. Of another report the
-    /// machine record is taken, which tells less.
+    /// A report of a bring-up: what `--format json` wrote, a log of a serial line, or a file of the stick. Other reports have only
+    /// the machine record, which states less.
     pub report: PathBuf,
-    /// Only these checks: names, or their beginnings and `*`. Without it, those of the report.
+    /// Only these checks: names, or prefixes with `*`. Default: those of the report.
     #[arg(long = "check", value_name = "NAME")]
     pub checks: Vec<String>,
-    /// Who counts for the emulated PMU.
+    /// What counts for the emulated PMU.
     #[command(flatten)]
     pub by: CountingOption,
     /// A fault of the emulated PMU: for tests.
     #[arg(long, value_name = "NAME", hide = true)]
     pub pmu_fault: Option<String>,
-    /// Give up after so many seconds.
+    /// Stop with an error after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(300.0))]
     pub timeout: Timeout,
-    /// The comparison's form.
+    /// The comparison's format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ReplayFormat,
     /// Write it to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Keep the emulated machine's files in this folder, its serial log among them.
+    /// Keep the emulated machine's files, including its serial log, in this folder.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
 
-/// Form of a replay's comparison.
+/// Format of a replay's comparison.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum ReplayFormat {
     /// For people.

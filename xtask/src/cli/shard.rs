@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// A part of many, as in `3/16`: the fourth of 16, as they are numbered from 0.
+/// One part of several, as in `3/16`: the fourth of 16, numbered from 0.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
@@ -24,7 +24,7 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Whether the part has what stands at a place of the list.
+    /// Whether an index of the list belongs to the part.
     #[must_use]
     pub fn has(self, place: usize) -> bool {
         place % self.count as usize == self.index as usize
@@ -44,8 +44,10 @@ impl FromStr for Shard {
         let parts = text.split_once('/').map(|(index, count)| (index.parse(), count.parse()));
         match parts {
             Some((Ok(index), Ok(count))) if index < count => Ok(Self { index, count }),
-            Some((Ok(_), Ok(_))) => Err("the first number is below the second".to_string()),
-            _ => Err("it is two numbers, as 0/8".to_string()),
+            Some((Ok(_), Ok(_))) => {
+                Err("the first number must be less than the second".to_string())
+            }
+            _ => Err("it must be two numbers, such as 0/8".to_string()),
         }
     }
 }
@@ -54,7 +56,7 @@ impl TryFrom<String> for Shard {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map_err(|error| format!("`{text}` names no part: {error}"))
+        text.parse().map_err(|error| format!("`{text}` is not a part: {error}"))
     }
 }
 

@@ -44,7 +44,7 @@ impl FromStr for Timeout {
 /// QEMU's `-icount shift`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Icount {
-    /// What fits the way to boot.
+    /// The shift that suits the way to boot.
     #[default]
     Auto,
     /// 2 to this power ticks of the TSC per instruction.

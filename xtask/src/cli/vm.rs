@@ -21,14 +21,14 @@ Examples:
   cargo xtask vm --pmu icelake --iso installer.iso --memory 2048 -- -device VGA -display gtk
 
 The machine starts UEFI firmware, which starts the emulated PMU, which starts the system. Its first serial line is this
-terminal: C-a x ends the machine, C-a c opens QEMU's monitor. It has no screen and no network unless QEMU's arguments behind
-`--` give it some. Its clock counts instructions (QEMU's -icount), and passes over the time in which it waits."
+terminal: C-a x ends the machine, C-a c opens QEMU's monitor. It has no screen and no network unless QEMU's arguments
+after `--` add them. Its clock counts instructions (QEMU's -icount), and skips idle time."
 )]
 pub struct Vm {
     /// The model of its PMU.
     #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser())]
     pub pmu: Emulated,
-    /// Who counts.
+    /// What counts.
     #[command(flatten)]
     pub by: CountingOption,
     /// Start this kernel: Linux with an EFI stub, as distributions build it, or any EFI program.
@@ -53,10 +53,10 @@ pub struct Vm {
         help_heading = "System"
     )]
     pub append: Option<String>,
-    /// Start this disk's \EFI\BOOT\BOOTX64.EFI; raw or qcow2. The system writes to it.
+    /// Start \EFI\BOOT\BOOTX64.EFI of this disk, raw or qcow2. The system writes to it.
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub disk: Option<PathBuf>,
-    /// Start this CD image's.
+    /// Start \EFI\BOOT\BOOTX64.EFI of this CD image.
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub iso: Option<PathBuf>,
     /// Processors.
@@ -65,10 +65,10 @@ pub struct Vm {
     /// Memory in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(128..=1_048_576), help_heading = "Machine")]
     pub memory: u32,
-    /// An instruction takes 2^SHIFT nanoseconds, and as many cycles.
+    /// An instruction takes 2^SHIFT nanoseconds, and the same number of cycles.
     #[arg(long, value_name = "SHIFT", default_value_t = SHIFT, value_parser = clap::value_parser!(u8).range(0..=MAX_SHIFT), help_heading = "Machine")]
     pub shift: u8,
-    /// End the machine after so many seconds. Without it, it runs until it ends by itself.
+    /// End the machine after this many seconds. Default: run until it ends by itself.
     #[arg(long, value_name = "SECONDS", help_heading = "Machine")]
     pub timeout: Option<Timeout>,
     /// Further arguments for QEMU.

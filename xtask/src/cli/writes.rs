@@ -9,9 +9,9 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Example:
   cargo xtask schema --out job.schema.json
-Then `#:schema job.schema.json` as the first line of a job lets editors that use Taplo complete and check it.")]
+Then `#:schema job.schema.json` as the first line of a job makes editors that use Taplo complete and check it.")]
 pub struct Schema {
-    /// The form to write.
+    /// The format to write.
     #[arg(long, value_enum, default_value_t)]
     pub format: SchemaFormat,
     /// Write it to this file instead of standard output.
@@ -19,7 +19,7 @@ pub struct Schema {
     pub out: Option<PathBuf>,
 }
 
-/// Form of the schema.
+/// Format of the schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum SchemaFormat {
     /// A JSON schema of draft 7.
@@ -32,7 +32,7 @@ pub enum SchemaFormat {
 /// Arguments of `completions`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-Examples: for this shell alone, and for every bash with bash-completion
+Examples: for this shell only, and for every bash with bash-completion
   source <(cargo xtask completions bash)
   cargo xtask completions bash --out ~/.local/share/bash-completion/completions/cargo")]
 pub struct Completions {
@@ -50,7 +50,7 @@ pub struct Completions {
 Example:
   cargo xtask man --out ~/.local/share/man/man1")]
 pub struct Man {
-    /// Write a page for each command to this folder. Without it, the first page is printed.
+    /// Write a page for each command to this folder. Without it, print the first page.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

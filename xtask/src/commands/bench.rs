@@ -21,7 +21,7 @@ pub fn run(arguments: &cli::Bench) -> Result<u8> {
     let figures = measure(&tree, arguments.boots, &arguments.only, arguments.brief)?;
     output::print(&render(&figures))?;
     if arguments.brief {
-        output::say("note: each job of counting ran once and small; its ratios mean nothing");
+        output::say("note: each counting job ran small and once; the ratios are meaningless");
     }
     let json = serde_json::to_string_pretty(&figures).expect("figures serialise") + "\n";
     match &arguments.json {

@@ -24,7 +24,7 @@ struct Check {
     /// Target of what is built without the standard library; else the host's.
     target: Option<&'static str>,
     environment: &'static [(&'static str, &'static str)],
-    /// Component whose absence is no failure.
+    /// Component whose absence is not a failure.
     component: Option<&'static str>,
 }
 

@@ -45,7 +45,7 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     let interrupted = interrupt::take();
     drop(deferred);
     if let Some(signal) = interrupted {
-        complaint = Some(format!("interrupted by {signal}; what had come before is above"));
+        complaint = Some(format!("interrupted by {signal}; what arrived before is above"));
     }
     let signed = collector.signed();
     let mut report = collector.finish();
@@ -55,7 +55,7 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     let mut context = Context { source, complaint, interrupted, width, ..Context::default() };
     context.notes.extend(unnamed);
     if signed {
-        context.authentication = Some("not verified: the boot's key is not kept");
+        context.authentication = Some("not verified: the boot's key is not saved");
         context.notes.push(
             "checksums, numbers and the end of the report were verified; its authentication codes were not, since the \
              key of that boot is not kept"
@@ -63,7 +63,7 @@ pub fn run(arguments: &Collect) -> Result<u8> {
         );
     }
     if needs_symbols(&report) {
-        // Symbols help only if the stick was made from this very build; a missing kernel is no error.
+        // Symbols help only if the stick was made from this very build; a missing kernel is not an error.
         if let Some(kernel) = build::symbols() {
             resolve(&report, &mut context, &kernel);
             context.kernel = Some(kernel);
@@ -76,7 +76,7 @@ pub fn run(arguments: &Collect) -> Result<u8> {
 fn digest(arguments: &Collect) -> Result<u8> {
     let Output { format, out, samples_folded, samples_pprof, plots } = &arguments.output;
     if samples_folded.is_some() || samples_pprof.is_some() || plots.is_some() {
-        let text = "a digest has neither samples nor histories: take the whole report for those";
+        let text = "a digest has neither samples nor histories: use the whole report for those";
         return Err(Failure::Usage(text.to_string()));
     }
     let inputs: Vec<&Path> = arguments.qr.iter().map(PathBuf::as_path).collect();
@@ -86,7 +86,8 @@ fn digest(arguments: &Collect) -> Result<u8> {
         Format::Table => qr::table(&digest, arguments.output.width()),
         Format::Json => qr::json(&digest),
         _ => {
-            let text = "a digest comes as table or json: take the whole report for other forms";
+            let text =
+                "a digest can be shown as table or json: use the whole report for other formats";
             return Err(Failure::Usage(text.to_string()));
         }
     };

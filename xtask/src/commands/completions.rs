@@ -1,4 +1,4 @@
-//! `completions`: what a shell offers behind `cargo xtask`, or `cargo barecount`.
+//! `completions`: what a shell offers after `cargo xtask`, or `cargo barecount`.
 
 use crate::Result;
 use crate::cli::{self, Completions};

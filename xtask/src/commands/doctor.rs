@@ -41,7 +41,7 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
             Status::Missing { why } => {
                 missing |= !OPTIONAL.contains(&need);
                 line(&mut out, &paint(ERROR, "missing"), need, &why);
-                // The same packages, and apt was asked for them a line ago.
+                // The same packages, and apt was requested them a line ago.
                 let twice = need == Need::QemuForPmu && no_qemu;
                 if !twice {
                     // Writing to a String does not fail, here and below.

@@ -16,7 +16,7 @@ use metrics::MetricRow;
 use show::Listing;
 use std::path::Path;
 
-/// Runs the command. Exit code 1: some of the events asked for cannot be counted there.
+/// Runs the command. Exit code 1: some of the events requested cannot be counted there.
 ///
 /// # Errors
 /// What is wrong with the processor's name, the pattern, the value or a file.
@@ -56,7 +56,7 @@ fn at_hand(arguments: &Events) -> std::result::Result<Option<CpuName>, EventsErr
     Ok(Some(CpuName::of(&cpu::key_of_host()?)))
 }
 
-/// What is asked for, of each core that the processor has.
+/// What is requested, of each core that the processor has.
 fn listings(arguments: &Events, tables: &Tables<'_>) -> Result<Vec<Listing>> {
     if arguments.cpus {
         let rows = list::cpus(tables);

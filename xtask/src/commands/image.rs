@@ -39,7 +39,8 @@ pub fn run(arguments: &Image) -> Result<u8> {
     }
     let out = arguments.out.as_deref().expect("one of the two is required");
     if arguments.save == OnOff::Off && arguments.upload.is_some() {
-        let text = "--upload and --save off: what is not kept over a reset cannot be sent";
+        let text =
+            "--upload needs --save on: a report that is not kept over a reset cannot be sent";
         return Err(Failure::Usage(text.to_string()));
     }
     output::distinct(&[out], &inputs)?;
@@ -101,7 +102,7 @@ pub fn stage(
     build::image_with(tree, kernel, ramdisk, extras, &image)?;
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
-    // Its options lie in the image.
+    // Its options are in the image.
     Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { model, options: String::new() }))
 }
 

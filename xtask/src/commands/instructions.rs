@@ -24,7 +24,7 @@ pub fn run(arguments: &Instructions) -> Result<u8> {
         }
     }
     let width = if arguments.out.is_some() { Width::default() } else { Width::of_output() };
-    // Elements of XML need the catalog beside the lines, and have the measured ones alone.
+    // Elements of XML need the catalog in addition to the lines, and have only the measured ones.
     let text = match arguments.format {
         InstructionsFormat::Xml => instructions::xml(&table, &entries, &arguments.architecture),
         format => {

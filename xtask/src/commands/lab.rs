@@ -173,7 +173,7 @@ fn drive(
     places: &[Place],
     orders: &[(PathBuf, Vec<Variable>)],
 ) -> Result<Vec<Option<String>>> {
-    let mut complaints = vec![Some("it was not begun".to_string()); places.len()];
+    let mut complaints = vec![Some("it was not started".to_string()); places.len()];
     let (sender, receiver) = channel();
     let mut running = Vec::new();
     let limits = [

@@ -4,7 +4,7 @@ use crate::build::{self, BuildError};
 use crate::parts::{self, Part};
 use crate::{Failure, Result, output};
 
-/// Runs the command. The installed program carries the whole list, with every text; a checkout has the sources beside it.
+/// Runs the command. The installed program carries the whole list, with every text; a checkout has the sources next to it.
 ///
 /// # Errors
 /// The program's file is damaged; the checkout's notice cannot be read.

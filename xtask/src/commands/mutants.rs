@@ -1,4 +1,4 @@
-//! `mutants`: plants mistakes in the code that makes figures and verdicts, and tells which no test notices.
+//! `mutants`: plants mistakes in the code that makes figures and verdicts, and states which no test notices.
 
 use crate::build::Tree;
 use crate::cli;
@@ -48,7 +48,7 @@ fn read_list(root: &Path) -> Result<Vec<Accepted>> {
     accepted::read(&read(&root.join(ACCEPTED))?).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The settings, of what was asked for.
+/// The settings, of what was requested.
 fn narrowed(arguments: &cli::Mutants, root: &Path) -> Result<String> {
     let text = read(&root.join(CONFIG))?;
     let mut paths = Vec::new();

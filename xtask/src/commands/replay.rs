@@ -57,7 +57,7 @@ pub fn run(arguments: &Replay) -> Result<u8> {
     Ok(u8::from(comparison.differences() > 0))
 }
 
-/// A bring-up with the checks that are asked for, or those that the report has.
+/// A bring-up with the checks that are requested, or those that the report has.
 fn job(arguments: &Replay, made: &[&str]) -> Result<job::file::JobFile> {
     let mut file = job::file::parse("kind = \"bring-up\"", "replay")?;
     let checks = match &arguments.checks[..] {

@@ -196,7 +196,7 @@ fn load(arguments: &Run, choice: &Choice) -> Result<Packed> {
     Ok(job::load_for(path, overrides, Purpose::Qemu, known, target.as_ref())?)
 }
 
-/// The machine whose metrics can be asked for.
+/// The machine whose metrics can be requested.
 fn target(choice: &Choice, machine: &Machine) -> Option<Target> {
     match choice.pmu {
         Given::Emulated(model) => match choice.recorded {
@@ -221,7 +221,7 @@ fn trusted(choice: &Choice, tree: &Tree) -> std::result::Result<(), SetupError> 
 /// Builds the plugin and decides whether it counts for the chosen PMU.
 ///
 /// # Errors
-/// It does not build; it was asked for and QEMU does not take it.
+/// It does not build; it was requested and QEMU does not take it.
 pub fn counter(tree: &Tree, pmu: Given, asked: cli::Counting) -> Result<Counter> {
     if !matches!(pmu, Given::Emulated(_)) || asked == cli::Counting::Stepping {
         return Ok(Counter::default());
@@ -233,7 +233,7 @@ pub fn counter(tree: &Tree, pmu: Given, asked: cli::Counting) -> Result<Counter>
     Ok(counter)
 }
 
-/// Makes sure that the emulated PMU of a machine that came up counts by the plugin, which was asked for by name.
+/// Makes sure that the emulated PMU of a machine that came up counts by the plugin, which was requested by name.
 fn has_plugin(report: &Report, said: &[String]) -> Result<()> {
     let emulated = report.machine().and_then(|machine| machine.emulated_pmu);
     match emulated.map(|pmu| pmu.counted_by) {
@@ -276,7 +276,7 @@ fn check_memory(machine: &Machine, cpus: u32, choice: &Choice) -> Result<()> {
     }
     let with = if emulated { " with the emulated PMU" } else { "" };
     Err(Failure::Usage(format!(
-        "--memory {memory}: {cpus} processors{with} take at least {least} MiB"
+        "--memory {memory}: {cpus} processors{with} need at least {least} MiB"
     )))
 }
 

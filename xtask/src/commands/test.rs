@@ -53,7 +53,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         tree.build_stick()?;
         tree.build_faulty_pmu()?;
         tree.build_plugin()?;
-        // Single tests need each, and say that they were skipped where it is not to be had.
+        // Single tests need each, and say that they were skipped where it is not available.
         let singly = [
             Need::Grub,
             Need::Fsck,
@@ -67,7 +67,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         ];
         for need in singly {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
-                crate::output::say(&format!("going on without: {error}"));
+                crate::output::say(&format!("continuing without it: {error}"));
             }
         }
         tree
@@ -87,7 +87,7 @@ fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
     let nextest = crate::process::find("cargo-nextest").is_some();
     let mut command = Command::new(cargo());
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
-    // One run tells of everything that fails.
+    // One run reports everything that fails.
     let run = if nextest {
         &["nextest", "run", "--no-fail-fast"][..]
     } else {

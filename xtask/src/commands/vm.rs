@@ -101,7 +101,7 @@ fn stage(with: (&Tree, &Path), pmu: &str, system: &System, folder: &Path) -> Res
     Ok(Boot::Uefi { image: format!("fat:{}", partition.display()).into(), ovmf })
 }
 
-/// Makes sure that the hypervisor has said that it runs, and tells what else it said.
+/// Makes sure that the hypervisor has said that it runs, and states what else it said.
 fn has_pmu(wanted: &Vm, folder: &Path, plugin: bool) -> Result<()> {
     let model = wanted.pmu.model();
     for line in pmu_log::read(folder, model) {
@@ -111,7 +111,7 @@ fn has_pmu(wanted: &Vm, folder: &Path, plugin: bool) -> Result<()> {
     let name = model.spec().name;
     match greeting {
         None => {
-            let why = "the firmware or the console says why".to_string();
+            let why = "the firmware's or the console's output has the reason".to_string();
             let file = folder.join(PMU_LOG);
             let why = if file.exists() { why } else { "QEMU did not start".to_string() };
             Err(MachineError::NoPmu { model: name, why }.into())

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// Longest name.
 const MAX_BYTES: usize = 100;
-/// Behind each name.
+/// After each name.
 const ENDING: &str = "json";
 
 /// A name that is one of a file and nothing else: no path, nothing hidden.
@@ -36,10 +36,11 @@ impl FromStr for Name {
         }
         match text.chars().find(|&c| !is_good(c)) {
             Some('/') => {
-                Err("a baseline's name is no path; it is kept in the build folder".to_string())
+                Err("a baseline's name is not a path; baselines are saved in the build folder"
+                    .to_string())
             }
             Some(c) => Err(format!(
-                "{c:?} is none of the letters, digits, `-`, `_` and `.` of a baseline's name"
+                "a baseline's name may have letters, digits, `-`, `_` and `.`, not {c:?}"
             )),
             None if text.starts_with(['.', '-']) => {
                 Err("a baseline's name begins with a letter, a digit or `_`".to_string())
@@ -118,7 +119,7 @@ impl Baselines {
     /// Reads the one of that name.
     ///
     /// # Errors
-    /// There is none, or it is no report that can be compared.
+    /// There is none, or it is not a report that can be compared.
     pub fn read(&self, name: &Name) -> Result<Saved, CompareError> {
         match saved::read(&self.path(name), &name.0) {
             Err(CompareError::Read { error, .. })
@@ -148,7 +149,7 @@ pub fn file_of(named: &str, baselines: Option<&Baselines>) -> PathBuf {
 /// Reads what somebody named: a baseline, or else a file. `baselines`: none outside of a project.
 ///
 /// # Errors
-/// There is neither, or it is no report that can be compared.
+/// There is neither, or it is not a report that can be compared.
 pub fn read_named(named: &str, baselines: Option<&Baselines>) -> Result<Saved, CompareError> {
     let name = named.parse::<Name>().ok();
     let known = name.as_ref().zip(baselines);

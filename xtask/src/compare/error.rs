@@ -15,7 +15,7 @@ pub enum CompareError {
         /// The system's reason.
         error: std::io::Error,
     },
-    /// A file is no report that can be compared.
+    /// A file is not a report that can be compared.
     #[error("{file}: {reason}")]
     Report {
         /// The file.
@@ -24,7 +24,7 @@ pub enum CompareError {
         reason: ReportError,
     },
     /// There is no baseline of that name.
-    #[error("there is no baseline `{name}`, nor a file of that name; {}", offer(.near.as_deref(), .known))]
+    #[error("there is no baseline or file `{name}`; {}", offer(.near.as_deref(), .known))]
     UnknownBaseline {
         /// The name.
         name: String,
@@ -65,11 +65,11 @@ pub enum CompareError {
     },
 }
 
-/// Why a file is no report that can be compared.
+/// Why a file is not a report that can be compared.
 #[derive(Debug, Error)]
 pub enum ReportError {
     /// It is not JSON, or was cut.
-    #[error("it is no JSON document, or not all of one: {0}")]
+    #[error("it is not a complete JSON document: {0}")]
     Json(serde_json::Error),
     /// It is a serial line's log.
     #[error(
@@ -81,7 +81,7 @@ pub enum ReportError {
     #[error("it is JSON, but no report of `--format json`: {0}")]
     Document(String),
     /// A record is not what this version knows.
-    #[error("record {index} ({kind}) is none that this barecount reads: {error}")]
+    #[error("record {index} ({kind}) cannot be read by this version of barecount: {error}")]
     Record {
         /// Its place.
         index: usize,
@@ -100,8 +100,8 @@ pub enum ReportError {
         /// The newest one known.
         known: u64,
     },
-    /// Its run did not come to its end.
-    #[error("its run did not come to its end (exit code {code}): {why}")]
+    /// Its run did not end.
+    #[error("its run did not finish (exit code {code}): {why}")]
     NotWhole {
         /// The run's exit code.
         code: u8,
@@ -115,7 +115,7 @@ const LISTED: usize = 8;
 
 fn offer(near: Option<&str>, known: &[String]) -> String {
     match (near, known) {
-        (_, []) => "`run --save-baseline NAME` makes one".to_string(),
+        (_, []) => "`run --save-baseline NAME` saves one".to_string(),
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, known) => format!("there are: {}", names(known)),
     }

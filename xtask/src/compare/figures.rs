@@ -47,9 +47,9 @@ pub enum Spread {
 }
 
 /// Of one run nobody knows what the next would give.
-const ONE_RUN: &str = "it comes from one run, which does not tell how much it varies";
+const ONE_RUN: &str = "it is from one run, so its variation is unknown";
 const SCALED: &str = "it was counted for a part of the time, and scaled";
-const SUM: &str = "it is a sum of medians, whose runs are told by processor";
+const SUM: &str = "it is a sum of medians; the report has the runs by processor";
 
 /// An item's result.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub struct Item {
     pub per: Option<u64>,
     /// The figures.
     pub figures: Vec<Figure>,
-    /// What was asked for and not counted, and why.
+    /// What was requested and not counted, and why.
     pub uncounted: Vec<(String, String)>,
 }
 

@@ -70,13 +70,13 @@ pub fn compare(old: &Figure, new: &Figure, limit: Option<Limit>, test: &mut Test
     if is_noisy(old, new) {
         let interval = shift(old, new, test);
         if interval.is_unbounded() {
-            let text = "there are too few runs for the confidence that is asked for".to_string();
+            let text = "there are too few runs for the requested confidence".to_string();
             return compared(Outcome::Undecided, None, Some(text));
         }
         let outcome = judge(interval, allowed, worse);
         let ranges = [old, new].iter().any(|one| matches!(one.spread, Spread::Range(..)));
         if outcome == Outcome::NoChangeShown && ranges {
-            let text = "only the least and the greatest of the runs are known, and they overlap; --values, or \
+            let text = "only the minimum and maximum of the runs are known, and they overlap; --values, or \
                         --save-baseline, keeps each run";
             return compared(Outcome::Undecided, Some(interval), Some(text.to_string()));
         }

@@ -38,7 +38,7 @@ const TEST: &str = "Mann-Whitney U";
 /// Compares two reports. `confidence`: that all intervals of figures that vary hold.
 ///
 /// # Errors
-/// There is nothing to compare, or a limit that is for nothing.
+/// There is nothing to compare, or a limit that matches no figure.
 pub fn compare(
     old: &Saved,
     new: &Saved,
@@ -70,7 +70,7 @@ pub fn compare(
     })
 }
 
-/// A gate that has nothing to look at is no gate.
+/// A gate that has nothing to look at is not a gate.
 fn comparable(old: &Saved, new: &Saved, items: &[ItemCompared]) -> Result<(), CompareError> {
     let mut figures = items.iter().filter(|item| item.state == ItemState::Both);
     let any = |item: &ItemCompared| {
@@ -114,7 +114,7 @@ fn notes(
     // A job goes to machines that have no such figure; a file is for these two reports.
     let all: BTreeSet<&str> = known.iter().flat_map(|(_, figures)| figures).copied().collect();
     for name in limits.job.names().filter(|name| !all.iter().any(|one| limits::fits(name, one))) {
-        notes.push(format!("the job's limit of `{name}` is for nothing in these reports"));
+        notes.push(format!("the job's limit of `{name}` has no effect in these reports"));
     }
     notes
 }

@@ -173,8 +173,9 @@ impl<'a> Pair<'a> {
         if let (Some(was), Some(is)) = (was.per, is.per)
             && was != is
         {
-            let text =
-                format!("figures are of {was} executions there, of {is} here, divided by them");
+            let text = format!(
+                "figures are per {was} executions in the old report, per {is} in the new one"
+            );
             notes.push(text);
         }
         notes

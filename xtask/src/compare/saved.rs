@@ -75,7 +75,7 @@ struct Document {
 /// Reads a report from a file.
 ///
 /// # Errors
-/// The file, or why it is no report that can be compared.
+/// The file, or why it is not a report that can be compared.
 pub fn read(path: &Path, source: &str) -> Result<Saved, CompareError> {
     let bytes = std::fs::read(path)
         .map_err(|error| CompareError::Read { path: path.to_path_buf(), error })?;
@@ -85,7 +85,7 @@ pub fn read(path: &Path, source: &str) -> Result<Saved, CompareError> {
 /// Reads a report; `source` is its name in messages.
 ///
 /// # Errors
-/// Why it is no report that can be compared.
+/// Why it is not a report that can be compared.
 pub fn parse(bytes: &[u8], source: &str) -> Result<Saved, CompareError> {
     of(bytes, source).map_err(|reason| CompareError::Report { file: source.to_string(), reason })
 }
@@ -132,7 +132,7 @@ fn newer(what: &'static str, found: u64, known: u64) -> Result<(), ReportError> 
     if found > known { Err(ReportError::Newer { what, found, known }) } else { Ok(()) }
 }
 
-/// Why a run did not come to its end, as far as its report tells.
+/// Why a run did not end, as far as its report tells.
 fn why(run: Run, problems: Vec<String>, records: &[Value]) -> String {
     let signal = run.interrupted.map(|signal| format!("interrupted by {signal}"));
     let crash = records.iter().find(|one| one.get("type").is_some_and(|kind| kind == "crash"));

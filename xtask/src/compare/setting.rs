@@ -1,4 +1,4 @@
-//! What two reports differ in besides their figures: machine, PMU, job, tools.
+//! What two reports differ in in addition to their figures: machine, PMU, job, tools.
 
 use super::figures::TICKS;
 use super::saved::Saved;
@@ -104,14 +104,20 @@ pub fn ticks_differ(old: &Saved, new: &Saved) -> Option<String> {
         None => "those of a clock".to_string(),
     };
     if was != is {
-        return Some(format!("other unit: {TICKS} are {} there, {} here", by(was), by(is)));
+        return Some(format!(
+            "different units: {TICKS} are {} in the old report, {} in the new one",
+            by(was),
+            by(is)
+        ));
     }
     if was.is_some() {
         return None;
     }
     let machines = old.machine.as_ref().zip(new.machine.as_ref());
     let Some((was, is)) = machines else {
-        return Some(format!("other unit: not both reports say which clock {TICKS} are of"));
+        return Some(format!(
+            "different units: one report does not state which clock {TICKS} are from"
+        ));
     };
     if processor(was) != processor(is) || old.run.accelerator != new.run.accelerator {
         return Some(format!("other unit: {TICKS} of another machine"));

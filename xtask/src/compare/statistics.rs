@@ -4,7 +4,7 @@
 //! is drawn at random. The interval is from the k-th least to the k-th greatest of all differences of a new run and an old
 //! one, where k follows from the distribution of U (Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*,
 //! third edition, 4.1 and 4.3). Equal values make it wider than it had to be, never narrower: it includes its ends. So the
-//! shift lies beyond a bound with the stated confidence if the whole interval does.
+//! shift is beyond a bound with the stated confidence if the whole interval does.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::HashMap;

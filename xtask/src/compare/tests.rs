@@ -105,7 +105,8 @@ fn nothing_in_common_and_nothing_to_compare_are_refused() {
     other["records"][0]["emulated"] = json!(false);
     let error = compared(&a, &other, "").map(|_| ()).unwrap_err();
     assert!(
-        error.contains("nothing of them can be compared: other unit: TSC ticks are 1 for each"),
+        error
+            .contains("nothing of them can be compared: different units: TSC ticks are 1 for each"),
         "{error}"
     );
 }
@@ -126,33 +127,37 @@ fn what_cannot_be_compared_is_named_and_is_not() {
         |value: &mut Value| value["records"][0]["metrics"][1]["counting"]["name"] = json!("OTHER");
     assert_eq!(
         reason(&of_loads, "loads"),
-        "other event: MEM_INST_RETIRED.ALL_LOADS there, OTHER here"
+        "different events: MEM_INST_RETIRED.ALL_LOADS in the old report, OTHER in the new one"
     );
     let emulated = |value: &mut Value| value["records"][0]["emulated"] = json!(false);
     assert_eq!(
         reason(&emulated, "loads"),
-        "other events: counted by the emulated PMU there, by a processor here"
+        "different events: counted by the emulated PMU in the old report, by a processor in the new one"
     );
     let ticks = |value: &mut Value| value["run"]["ticks_per_instruction"] = json!(64);
-    assert!(
-        reason(&ticks, "tsc")
-            .starts_with("other unit: TSC ticks are 1 for each instruction there, 64")
-    );
+    assert!(reason(&ticks, "tsc").starts_with(
+        "different units: TSC ticks are 1 for each instruction in the old report, 64"
+    ));
     let gone = |value: &mut Value| {
         value["records"][0]["metrics"].as_array_mut().unwrap().pop();
         value["records"][0]["uncounted"] =
             json!([{ "event": "loads", "reason": "no counter is left" }]);
     };
-    assert_eq!(reason(&gone, "loads"), "the new report has no such figure: no counter is left");
+    assert_eq!(
+        reason(&gone, "loads"),
+        "the new report does not have this figure: no counter is left"
+    );
     let renamed = |value: &mut Value| value["records"][0]["metrics"][1]["event"] = json!("stores");
-    assert_eq!(reason(&renamed, "stores"), "the old report has no such figure");
+    assert_eq!(reason(&renamed, "stores"), "the old report does not have this figure");
     let per = |value: &mut Value| value["records"][0]["per"] = json!(200);
     let mut new = old.clone();
     per(&mut new);
-    assert!(of(&old, &new).items[0].notes[0].contains("of 100 executions there, of 200 here"));
+    assert!(
+        of(&old, &new).items[0].notes[0].contains("per 100 executions in the old report, per 200")
+    );
 }
 
-/// The job's digests tell which item's code is another, and its lines and limits come along.
+/// The job's digests state which item's code is another, and its lines and limits come along.
 #[test]
 fn the_job_says_which_code_changed_where_it_stands_and_what_its_limits_are() {
     let with = |digest: &str, loads: f64, limits: Value| {
@@ -179,7 +184,7 @@ fn the_job_says_which_code_changed_where_it_stands_and_what_its_limits_are() {
 fn a_limits_file_that_is_for_nothing_is_refused() {
     let old = document(vec![result(0, "a", 3.0, 1.0)]);
     let error = compared(&old, &old, "[limits]\ncycels = 1").map(|_| ()).unwrap_err();
-    assert!(error.starts_with("limits.toml: `cycels` of [limits] is for nothing"), "{error}");
+    assert!(error.starts_with("limits.toml: `cycels` of [limits] has no effect"), "{error}");
     // What the machine could not count is something; and a job is for other machines too.
     let mut uncounted = old.clone();
     uncounted["records"][0]["uncounted"] = json!([{ "event": "cycles", "reason": "no counter" }]);
@@ -187,7 +192,7 @@ fn a_limits_file_that_is_for_nothing_is_refused() {
     uncounted["run"]["job"] =
         json!({ "name": "j", "file": "j", "items": [], "limits": { "cycels": 1, "cyc*": 1 } });
     let notes = of(&uncounted, &uncounted).notes;
-    assert_eq!(notes, ["the job's limit of `cycels` is for nothing in these reports"]);
+    assert_eq!(notes, ["the job's limit of `cycels` has no effect in these reports"]);
 }
 
 #[test]

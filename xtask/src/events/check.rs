@@ -24,10 +24,10 @@ const OFFERED: usize = 3;
 #[serde(try_from = "String")]
 pub struct EventText(String);
 
-/// A text that asks for no events.
+/// A text that requests no events.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
-    "`{text}` is no event: {error}; events are names with modifiers (inst_retired.any:u), event and unit mask \
+    "`{text}` is not an event: {error}; events are names with modifiers (inst_retired.any:u), event and unit mask \
      (0xc4.0x20), perf's forms (r20c4, cpu/event=0xc4,umask=0x20/), or several of these in braces"
 )]
 pub struct NoEvent {
@@ -183,7 +183,7 @@ mod tests {
     fn c7_a_text_that_asks_for_no_event_is_refused() {
         for text in ["", "cycles,", "{a", "0xzz.0x1", "a b"] {
             let error = text.parse::<EventText>().unwrap_err().to_string();
-            assert!(error.contains(&format!("`{text}` is no event: byte ")), "{error}");
+            assert!(error.contains(&format!("`{text}` is not an event: byte ")), "{error}");
         }
     }
 }

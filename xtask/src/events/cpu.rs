@@ -243,7 +243,7 @@ pub fn key_of_host() -> Result<CpuKey, EventsError> {
     };
     let (family, model) = (feature.family_id(), feature.model_id());
     let key = CpuKey::new(vendor, family.into(), model, feature.stepping_id());
-    // Leaf 0x1A tells of the core that this thread runs on now, which is as good as any other.
+    // Leaf 0x1A reports the core that this thread runs on now, which is as good as any other.
     let leaf = |number: u32| core::arch::x86_64::__cpuid_count(number, 0).eax;
     Ok(if leaf(0) >= 0x1a { key.with_leaf_1a(leaf(0x1a)) } else { key })
 }

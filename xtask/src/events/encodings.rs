@@ -30,7 +30,7 @@ pub struct EncodedRow {
     pub fixed: Option<u8>,
     /// The extra MSR and its value, `0x1a6=0x10003`.
     pub msr: String,
-    /// PEBS level asked for, 0 to 3.
+    /// PEBS level requested, 0 to 3.
     pub precise: u8,
     /// What else to know, joined by semicolons.
     pub notes: String,
@@ -39,10 +39,10 @@ pub struct EncodedRow {
 }
 
 /// The ways to count the events of `text`, one or a list, on the processor that the table describes. Of a list, an
-/// event that cannot be had is a row with the reason.
+/// event that is not available is a row with the reason.
 ///
 /// # Errors
-/// It is no event's form and no list; or a single event that this processor cannot count; why.
+/// It is not an event's form and no list; or a single event that this processor cannot count; why.
 pub fn encoded(core: &Core<'_>, text: &str) -> Result<Vec<EncodedRow>, EventsError> {
     let expanded = wildcards::expand(core, text)?;
     let items = parse_list(&expanded)
@@ -197,7 +197,7 @@ impl FromStr for Number {
             Some(digits) => u64::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        value.map(Self).map_err(|_| format!("{text:?} is no number of 64 bits"))
+        value.map(Self).map_err(|_| format!("{text:?} is not a number of 64 bits"))
     }
 }
 
@@ -209,9 +209,9 @@ impl FromStr for Msr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (address, value) = text.split_once('=').ok_or("it has the form ADDRESS=VALUE")?;
+        let (address, value) = text.split_once('=').ok_or("it must have the form ADDRESS=VALUE")?;
         let address = address.parse::<Number>()?.0;
-        let address = u32::try_from(address).map_err(|_| format!("{address:#x} is no MSR"))?;
+        let address = u32::try_from(address).map_err(|_| format!("{address:#x} is not an MSR"))?;
         Ok(Self(msr::MsrValue { address, value: value.parse::<Number>()?.0 }))
     }
 }

@@ -29,7 +29,7 @@ pub enum EventsError {
         nearest: Vec<String>,
     },
     /// Several tables are for this family and model.
-    #[error("{asked} is not enough; name one of its tables: {}", .tables.join(", "))]
+    #[error("{asked} is ambiguous; name one of its tables: {}", .tables.join(", "))]
     Ambiguous {
         /// As typed.
         asked: String,
@@ -46,7 +46,7 @@ pub enum EventsError {
     ForeignHost(String),
     /// A user's file does not say for which processor it is, and nothing else does.
     #[error(
-        "--event-file {}: say for which processor its events are: --event-file CPU={}",
+        "--event-file {}: name the processor of its events: --event-file CPU={}",
         .0.display(),
         .0.display()
     )]
@@ -59,7 +59,7 @@ pub enum EventsError {
         /// The system's reason.
         error: std::io::Error,
     },
-    /// A user's file is no JSON, or JSON of another form; the reason names line and column.
+    /// A user's file is not a JSON, or JSON of another form; the reason names line and column.
     #[error("{}: {error}", path.display())]
     Pack {
         /// The file.
@@ -79,15 +79,15 @@ pub enum EventsError {
     #[error("the event tables cannot be put together: {0}")]
     Merge(PackError),
     /// A text that is neither part of a name nor an event.
-    #[error("no event's name contains {pattern:?}, and as an event it is not understood: {error}")]
+    #[error("no event's name contains {pattern:?}, and it is not an event: {error}")]
     Syntax {
         /// As typed.
         pattern: String,
         /// The reason.
         error: ParseError,
     },
-    /// A text that is no list of events.
-    #[error("{text:?} is no list of events: {error}")]
+    /// A text that is not a list of events.
+    #[error("{text:?} is not a list of events: {error}")]
     List {
         /// As typed, wild cards replaced.
         text: String,

@@ -117,7 +117,7 @@ impl EventRow {
         Some(Self { name: generic.name().to_string(), stands_for, ..row })
     }
 
-    /// What there is to know beside name and counters, for the table.
+    /// What there is to know in addition to name and counters, for the table.
     #[must_use]
     pub fn remarks(&self) -> String {
         let mut parts = Vec::new();

@@ -69,7 +69,7 @@ impl Planned {
 /// has this many general-purpose counters instead, the lowest ones.
 ///
 /// # Errors
-/// The text is no list of events, or names different cores.
+/// The text is not a list of events, or names different cores.
 pub fn planned(core: &Core<'_>, text: &str, counters: Option<u8>) -> Result<Planned, EventsError> {
     let text = wildcards::expand(core, text)?;
     let items = parse_list(&text).map_err(|error| EventsError::List { text, error })?;

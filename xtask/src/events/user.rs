@@ -35,7 +35,7 @@ impl FromStr for EventFile {
 /// files are for which do not say it themselves.
 ///
 /// # Errors
-/// A file that cannot be read, is no perfmon file, or has not one event that can be taken: the reason names the file,
+/// A file that cannot be read, is not a perfmon file, or has not one event that can be taken: the reason names the file,
 /// and line and column or the events. A single event that is not understood is left out with a line. A processor that is not known by its name; one that is not known by its
 /// number gets a table of its own.
 pub fn merged(
@@ -130,7 +130,9 @@ fn describe(path: &Path, table: &str, merged: &Merged, lines: &mut Vec<String>) 
     lines.push(text);
     lines.extend(refusals(merged).into_iter().map(|line| format!("warning: {path}: {line}")));
     for (name, taken) in merged.renamed.iter().take(NAMED) {
-        lines.push(format!("{path}: {name} is taken as {taken}, which a list of events can spell"));
+        lines.push(format!(
+            "{path}: {name} is read as {taken}, a name that lists of events can have"
+        ));
     }
 }
 

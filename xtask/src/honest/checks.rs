@@ -69,7 +69,7 @@ pub fn add(report: &Report, findings: &mut Vec<Finding>) {
     findings.push(Finding { what: what.to_string(), class: Class::Lying { how }, shown });
 }
 
-/// Takes out what the trial at the start says of a mechanism that cannot work because of a lie below it.
+/// Takes out what the trial at the start says of a mechanism that cannot work because of a are below it.
 fn drop_consequences(failed: &[&Check], findings: &mut Vec<Finding>) {
     let of_trial = |one: &Finding, lie: Lie| {
         one.shown.item.is_none() && one.class == Class::Lying { how: lie }

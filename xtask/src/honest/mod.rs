@@ -45,13 +45,13 @@ pub enum Lie {
     Incomplete,
     /// Interrupts at overflows are lost.
     DroppedInterrupts,
-    /// Interrupts come otherwise than asked for: at another vector, or without an end.
+    /// Interrupts come otherwise than requested: at another vector, or without an end.
     StrayInterrupts,
     /// A PMI stops the counters late, never, or for ever.
     FrozenLate,
     /// Its width is not the announced one.
     WrongWidth,
-    /// Something else is not as its manual says.
+    /// Something else is different from its manual.
     Deviates,
 }
 
@@ -69,7 +69,7 @@ impl Lie {
             Self::StrayInterrupts => "stray interrupts",
             Self::FrozenLate => "frozen late",
             Self::WrongWidth => "wrong width",
-            Self::Deviates => "not as its manual says",
+            Self::Deviates => "different from its manual",
         }
     }
 }

@@ -11,7 +11,7 @@ const BRANCHES: [&str; 4] =
 pub fn verdicts(honest: Option<bool>, findings: &[Finding]) -> [String; 3] {
     if honest.is_none() {
         return ["retired branches", "counts", "samples"]
-            .map(|what| format!("there is no PMU, so nothing can be said of {what}"));
+            .map(|what| format!("there is no PMU, so {what} could not be tested"));
     }
     [branches(findings), counting(findings), sampling(findings)]
 }
@@ -39,7 +39,7 @@ fn branches(findings: &[Finding]) -> String {
         }
         Class::Lying { how } => {
             format!(
-                "retired branches ({what}) cannot be believed ({}): rr cannot rely on them",
+                "retired branches ({what}) are not reliable ({}): rr cannot use them",
                 how.words()
             )
         }
@@ -62,19 +62,21 @@ fn lies(findings: &[Finding], of: impl Fn(Lie) -> bool) -> Vec<String> {
 fn counting(findings: &[Finding]) -> String {
     let lies = lies(findings, |how| !of_interrupts(how));
     if lies.is_empty() {
-        return "counts can be believed, each as its event is classified".into();
+        return "counts are reliable, each as its event is classified".into();
     }
-    format!("counts cannot be believed of: {}", lies.join(", "))
+    format!("counts are not reliable for: {}", lies.join(", "))
 }
 
 fn sampling(findings: &[Finding]) -> String {
     let lies = lies(findings, |_| true);
     let tried = findings.iter().any(|one| one.what == "interrupts at overflows");
     match (lies.is_empty(), tried) {
-        (true, true) => "samples can be believed: every overflow interrupted".into(),
-        (true, false) => "no overflow could be tried, so nothing can be said of samples".into(),
+        (true, true) => "samples are reliable: every overflow interrupted".into(),
+        (true, false) => {
+            "no overflow could be tested, so it is unknown whether samples are reliable".into()
+        }
         (false, _) => {
-            format!("samples cannot be believed where these are used: {}", lies.join(", "))
+            format!("samples are not reliable if they use: {}", lies.join(", "))
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
-/// Whose figures: what has to be the same in all reports that are joined.
+/// Whose figures: what must be the same in all reports that are joined.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Machine {
     /// What the processor calls itself.

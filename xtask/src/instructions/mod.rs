@@ -1,6 +1,6 @@
 //! The table of all instruction forms: what can be measured of each, and what reports say of it.
 //!
-//! Reports of parts of the catalog are joined here; so are those of a run that was cut off and of the one that went on.
+//! Reports of parts of the catalog are joined here; so are those of a run that was cut off and of the one that continued.
 
 mod join;
 mod render;

@@ -120,7 +120,7 @@ pub fn open(entry: &Entry) -> Line {
     let measured = catalog::measure(entry);
     let state = match (measured.made.is_empty(), measured.missing.first()) {
         (true, Some(missing)) => State::Refused(missing.reason.clone()),
-        (true, None) => State::Refused("nothing of it can be measured".to_string()),
+        (true, None) => State::Refused("none of its figures can be measured".to_string()),
         (false, _) => State::Open,
     };
     let lacks = match state {

@@ -247,7 +247,7 @@ mod tests {
         for (bad, part) in [
             ("{ bits = 16 }", "bits is 16; code has 64"),
             ("{ opcode = [] }", "`opcode`"),
-            ("{ data = \"5\" }", "`5` is no range"),
+            ("{ data = \"5\" }", "`5` is not a range"),
             ("{ opcodes = [\"imull\"] }", "`imull` is no opcode"),
             ("3", "true, false, or a table"),
         ] {

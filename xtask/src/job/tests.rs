@@ -71,7 +71,7 @@ fn t6_what_32_bit_code_cannot_be_is_refused_by_name() {
         (snippet("no-memory = true"), &["bits = 32: no-memory mode"]),
         (snippet("machine = { page-size = \"1g\" }"), &["bits = 32: page-size = \"1g\"", "above 4 GiB"]),
         (snippet("loop = 4294967296"), &["loop is 4294967296; it must be 0 to 4294967295"]),
-        (snippet("loop = 2\nmachine = { ring = 3 }"), &["ring = 3", "R15", "32-bit code, lacks"]),
+        (snippet("loop = 2\nmachine = { ring = 3 }"), &["ring = 3", "R15", "32-bit code, does not have"]),
         (
             "[[snippet]]\nasm = \".barecount pause; nop; .barecount resume\"\nbits = 32".into(),
             &["bits = 32: counting cannot be paused"],

@@ -122,7 +122,7 @@ impl Engine {
 
 /// Waits for one machine; hands each of its states on. Returns what went wrong.
 pub fn wait(child: &mut Child, mut state: impl FnMut(&str)) -> Option<String> {
-    let mut complaint = Some("labgrid ended without a word".to_string());
+    let mut complaint = Some("labgrid ended without a message".to_string());
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             match serde_json::from_str::<Said>(&line) {
@@ -198,6 +198,6 @@ mod tests {
         assert_eq!(run(whole), (None, vec!["booting".to_string()]));
         let hangs = r#"echo "{\"state\": \"done\", \"complaint\": \"$LG_BARECOUNT_DIR\"}""#;
         assert_eq!(run(hangs).0.as_deref(), Some("x"));
-        assert_eq!(run("exit 3").0.as_deref(), Some("labgrid ended without a word"));
+        assert_eq!(run("exit 3").0.as_deref(), Some("labgrid ended without a message"));
     }
 }

@@ -43,7 +43,7 @@ impl Machine {
             (None, Some(_), Some(item)) => {
                 format!("{complaint}; item {} ({}) has no result", report.items(), item.name())
             }
-            (None, None, _) => format!("{complaint}; the firmware did not come up"),
+            (None, None, _) => format!("{complaint}; the firmware did not start"),
             _ => complaint,
         });
         let items = packed.job.items.iter().map(|item| item.name().to_string()).collect();

@@ -44,7 +44,7 @@ pub enum LabError {
         tags: String,
     },
     /// A place's PMU is none that can be emulated.
-    #[error("the place {place} has the tag pmu={value}, which is no PMU that can be emulated")]
+    #[error("the place {place} has the tag pmu={value}, which is not an emulated PMU")]
     Pmu {
         /// The place.
         place: String,

@@ -21,7 +21,7 @@ pub const DIR: &str = "LG_BARECOUNT_DIR";
 /// A variable and its value.
 pub type Variable = (&'static str, String);
 
-/// Makes what the environment's text asks for, in `folder`, for all machines together.
+/// Makes what the environment's text requests, in `folder`, for all machines together.
 ///
 /// # Errors
 /// It cannot be built or written.

@@ -58,7 +58,7 @@ impl Choice {
 /// Decides.
 ///
 /// # Errors
-/// What was asked for contradicts itself, or this host does not have it.
+/// What was requested contradicts itself, or this host does not have it.
 pub fn choose(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
     if let (Accel::Kvm, Err(reason)) = (asked.accel, &host.kvm) {
         return Err(MachineError::NoAccelerator(reason.clone()));
@@ -74,16 +74,14 @@ pub fn choose(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
 /// Whether KVM gives guests a PMU, or why not.
 fn offered(host: &Host) -> Result<(), String> {
     host.kvm.clone()?;
-    let withheld = |reason: &String| format!("the host's KVM offers guests no PMU: {reason}");
+    let withheld = |reason: &String| format!("the host's KVM offers no PMU to guests: {reason}");
     host.vpmu.as_ref().map_err(withheld).copied()
 }
 
-/// Why the emulated PMU cannot be had on this machine.
+/// Why the emulated PMU is not available on this machine.
 fn obstacle(asked: &Machine) -> Option<&'static str> {
     if asked.accel == Accel::Kvm {
-        return Some(
-            "the emulated PMU takes TCG, whose -icount it counts by, and --accel kvm is not that",
-        );
+        return Some("the emulated PMU needs TCG's -icount, which --accel kvm does not have");
     }
     if asked.boot == Boot::Bios {
         return Some("nothing starts the emulated PMU under a BIOS; --boot direct and uefi can");
@@ -93,7 +91,7 @@ fn obstacle(asked: &Machine) -> Option<&'static str> {
 }
 
 impl Choice {
-    /// The choice of `--pmu auto` where the emulated PMU cannot be had for `obstacle`.
+    /// The choice of `--pmu auto` where the emulated PMU is not available for `obstacle`.
     #[must_use]
     pub fn without(self, obstacle: &str) -> Self {
         Self { pmu: Given::None, reason: format!("{}; {obstacle}", self.reason), ..self }
@@ -104,17 +102,17 @@ fn automatic(asked: &Machine, host: &Host) -> Choice {
     let offered = offered(host);
     let why = match (asked.accel, offered) {
         (Accel::Auto | Accel::Kvm, Ok(())) => {
-            let reason = "KVM offers guests one".to_string();
+            let reason = "KVM offers one to guests".to_string();
             return Choice { kvm: true, pmu: Given::Host, recorded: None, reason };
         }
         (Accel::Kvm, Err(reason)) => {
             return Choice { kvm: true, pmu: Given::None, recorded: None, reason };
         }
         (Accel::Auto, Err(reason)) => reason,
-        (Accel::Tcg, _) => "TCG, as asked, has none of its own".to_string(),
+        (Accel::Tcg, _) => "TCG, as requested, has no PMU".to_string(),
     };
     let obstacle = obstacle(asked).or_else(|| {
-        // A model would put another identity in the place of the one that was asked for.
+        // A model would put another identity in the place of the one that was requested.
         asked.cpu.is_some().then_some("--cpu names a processor; --pmu MODEL would replace it")
     });
     match obstacle {
@@ -131,7 +129,7 @@ fn automatic(asked: &Machine, host: &Host) -> Choice {
 
 fn hosts(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
     if asked.accel == Accel::Tcg {
-        let text = "--pmu host contradicts --accel tcg: only KVM hands the host's PMU on";
+        let text = "--pmu host contradicts --accel tcg: only KVM passes the host's PMU through";
         return Err(MachineError::Contradiction(text.to_string()));
     }
     let missing = |reason| MachineError::NoAccelerator(format!("--pmu host: {reason}"));
@@ -154,8 +152,8 @@ fn emulated(asked: &Machine, pmu: Emulated) -> Result<Choice, MachineError> {
         return Err(MachineError::Contradiction(text));
     }
     let alone = match pmu {
-        Emulated::Mixed(_) => Some("several models take"),
-        Emulated::Shaped(..) => Some("parameters of caches take"),
+        Emulated::Mixed(_) => Some("several models need"),
+        Emulated::Shaped(..) => Some("parameters of caches need"),
         Emulated::Model(_) | Emulated::Recorded(_) => None,
     };
     if let (Some(what), Boot::Uefi) = (alone, asked.boot) {
@@ -164,13 +162,13 @@ fn emulated(asked: &Machine, pmu: Emulated) -> Result<Choice, MachineError> {
     }
     if asked.pmu.parameters().is_some() && asked.by.counting == Counting::Stepping {
         let text = format!(
-            "--pmu {}: parameters of caches take the plugin, and --counting stepping goes without it",
+            "--pmu {}: parameters of caches need the plugin, which --counting stepping does not use",
             asked.pmu
         );
         return Err(MachineError::Contradiction(text));
     }
     let reason = match pmu {
-        Emulated::Mixed(mixture) => format!("as asked: the first of {mixture}"),
+        Emulated::Mixed(mixture) => format!("as requested: the first of {mixture}"),
         Emulated::Shaped(_, parameters) => format!("as asked, with {parameters}"),
         _ => "as asked".to_string(),
     };

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Counter {
     /// The plugin's file; without it, stepping.
     pub plugin: Option<PathBuf>,
-    /// Why it is stepping although nobody asked for that.
+    /// Why it is stepping although nobody requested that.
     pub note: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Counter {
 /// Decides for a QEMU. `plugin` is the plugin's file, which need not be built yet.
 ///
 /// # Errors
-/// The plugin was asked for, and QEMU does not take it.
+/// The plugin was requested, and QEMU does not take it.
 pub fn choose(
     asked: Counting,
     plugin: &Path,

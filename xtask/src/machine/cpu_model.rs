@@ -11,7 +11,7 @@ const OFFERED: usize = 5;
 /// Asks QEMU whether it has the model that `asked` begins with.
 ///
 /// # Errors
-/// [`MachineError::Contradiction`] with what it has. A QEMU that does not tell is no error: it says it when it starts.
+/// [`MachineError::Contradiction`] with what it has. A QEMU that does not tell is not an error: it says it when it starts.
 pub fn check(asked: &str) -> Result<(), MachineError> {
     match stdout_of(Command::new(qemu::program()).args(["-cpu", "help"])) {
         Some(help) => check_in(asked, &names(&help)).map_err(MachineError::Contradiction),
@@ -50,7 +50,7 @@ fn check_in(asked: &str, known: &[&str]) -> Result<(), String> {
     };
     let count = known.len();
     Err(format!(
-        "--cpu {asked}: QEMU knows no processor `{model}`{offer} ({count} in all: {} -cpu help)",
+        "--cpu {asked}: QEMU has no processor `{model}`{offer} ({count} in all: {} -cpu help)",
         qemu::program().display()
     ))
 }
@@ -93,7 +93,7 @@ mod tests {
             );
             let error = check_in("nosuch", &known).unwrap_err();
             assert!(
-                error.starts_with("--cpu nosuch: QEMU knows no processor `nosuch` (4"),
+                error.starts_with("--cpu nosuch: QEMU has no processor `nosuch` (4"),
                 "{error}"
             );
         }

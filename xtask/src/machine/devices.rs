@@ -43,7 +43,7 @@ pub enum Pmu {
     None,
     /// Lets KVM hand the host's on.
     Host,
-    /// What the emulated one takes beside icount: see `boot/emulated-pmu`. Its hypervisor is the last of the direct
+    /// What the emulated one takes in addition to icount: see `boot/emulated-pmu`. Its hypervisor is the last of the direct
     /// boot's modules.
     Emulated {
         /// Its model: QEMU's processor has the same vendor, as the two vendors' instructions differ.
@@ -151,7 +151,7 @@ pub const EXIT_PORT: u16 = crate::job::EXIT_PORT;
 #[must_use]
 pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     let mut list = List::default();
-    // Nothing that was not asked for: each default device costs boot time.
+    // Nothing that was not requested: each default device costs boot time.
     list.add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     list.add(&["-machine", if machine.kvm { "pc,accel=kvm" } else { "pc,accel=tcg" }]);
     list.add(&["-cpu", &cpu(machine)]);
@@ -228,7 +228,7 @@ pub fn without_stop_line(arguments: &[OsString]) -> Vec<OsString> {
     kept
 }
 
-/// Everything that the accelerator can do, or the model that was asked for. Under icount without x2APIC: QEMU 10.0
+/// Everything that the accelerator can do, or the model that was requested. Under icount without x2APIC: QEMU 10.0
 /// aborts ("Bad icount read") when RDMSR or WRMSR reaches a timer of the APIC in the middle of a translated block.
 fn cpu(machine: &Virtual) -> String {
     let mut model = machine.cpu.clone().unwrap_or_else(|| {

@@ -23,13 +23,13 @@ pub use qemu::{Ending, Finished, Launch, Limits, run, run_driven, run_into, run_
 use std::time::Duration;
 use thiserror::Error;
 
-/// The machine did not come to its end record, or could not be started.
+/// The machine did not end record, or could not be started.
 #[derive(Debug, Error)]
 pub enum MachineError {
-    /// The accelerator or PMU that was asked for is not to be had.
+    /// The accelerator or PMU that was requested is not available.
     #[error("{0}")]
     NoAccelerator(String),
-    /// What was asked for contradicts itself.
+    /// What was requested contradicts itself.
     #[error("{0}")]
     Contradiction(String),
     /// QEMU cannot be started.

@@ -11,7 +11,7 @@ const PREFIX: &str = "emulated-pmu: ";
 /// More than this of a log is not read: a guest may write to the console without end.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Its lines in the log of the run in `folder`, each once and in order, without the first one, which tells of the
+/// Its lines in the log of the run in `folder`, each once and in order, without the first one, which reports the
 /// successful start of `model`. None if there is no log.
 #[must_use]
 pub fn read(folder: &Path, model: Model) -> Vec<String> {
@@ -27,7 +27,7 @@ fn text(folder: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What stands behind the model's name in the hypervisor's first line; `None` if it did not start.
+/// What stands after the model's name in the hypervisor's first line; `None` if it did not start.
 #[must_use]
 pub fn greeting(folder: &Path, model: Model) -> Option<String> {
     let start = format!("{PREFIX}{model:?}; ");

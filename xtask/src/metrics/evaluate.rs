@@ -9,7 +9,7 @@ use protocol::record::{Metric, SnippetResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What percents may be beside 0 and 100 before they are doubted: counts of one pass differ by little.
+/// What percents may be in addition to 0 and 100 before they are doubted: counts of one pass differ by little.
 const SLACK: f64 = 1.0;
 
 /// A metric of an item.
@@ -77,7 +77,7 @@ pub struct Clock {
     pub of_instructions: bool,
 }
 
-/// The metrics of all items that were asked for some, by index.
+/// The metrics of all items that were requested some, by index.
 #[must_use]
 pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> Vec<ItemMetrics> {
     let hz = report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
@@ -133,7 +133,7 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
     };
     match ask.formula.value(&values(&|one| Some(one.value.median))) {
         Ok(value) if value.is_finite() => row.value = Some(value),
-        Ok(value) => row.missing = Some(format!("its formula comes to {value}")),
+        Ok(value) => row.missing = Some(format!("its formula gives {value}")),
         Err(why) => row.missing = Some(told(&why, ask)),
     }
     let runs = (0..result.runs as usize).map(|run| {
@@ -175,7 +175,7 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
     for text in ask.energy() {
         if all(text).is_empty() {
             let uncounted = result.uncounted.iter().find(|one| one.event == text);
-            let why = uncounted.map_or("the report has none of it", |one| &one.reason);
+            let why = uncounted.map_or("the report does not have it", |one| &one.reason);
             return Err(format!("{text} was not read: {why}"));
         }
     }
@@ -238,7 +238,8 @@ fn doubts(
     let mut doubts = Vec::new();
     let passes: BTreeSet<u32> = counts.iter().flatten().filter_map(counted_in).collect();
     if passes.len() > 1 {
-        let text = "its events do not fit at the same time and are of different runs";
+        let text =
+            "its events do not fit into the counters together, so they are from different runs";
         doubts.push(format!("{text}, in {} passes", passes.len()));
     }
     if result.emulated {
@@ -270,7 +271,7 @@ fn doubts(
         doubts.push("it is of time, and ticks of the TSC are instructions here".to_string());
     }
     if result.smis > 0 {
-        doubts.push(format!("{} system management interrupts came meanwhile", result.smis));
+        doubts.push(format!("{} system management interrupts occurred during it", result.smis));
     }
     let percent = ask.metric.unit.as_deref() == Some("percent");
     if percent && value.is_some_and(|value| !(-SLACK..=100.0 + SLACK).contains(&value)) {
@@ -281,7 +282,7 @@ fn doubts(
     doubts
 }
 
-/// Whether a metric is over its threshold, which may ask for others.
+/// Whether a metric is over its threshold, which may request others.
 fn exceeded(ask: &Ask, asks: &[Ask], rows: &[MetricRow]) -> Option<bool> {
     let threshold = ask.metric.threshold.as_ref()?;
     let formula = Formula::parse(&threshold.formula).ok()?;

@@ -67,7 +67,7 @@ fn sum(names: &[String]) -> String {
     match names {
         [] => "a constant".to_string(),
         [one] => one.clone(),
-        several => format!("what is made of {}", several.join(", ")),
+        several => format!("the value computed from {}", several.join(", ")),
     }
 }
 

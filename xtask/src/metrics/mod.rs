@@ -1,6 +1,6 @@
 //! Metrics: figures that a formula makes of the counts of several events.
 //!
-//! [`table`] has perfmon's metrics and our own, [`names`] finds those that are asked for, [`formula`] reads and evaluates
+//! [`table`] has perfmon's metrics and our own, [`names`] finds those that are requested, [`formula`] reads and evaluates
 //! what they are made of, [`request`] says which events they need, [`plan`] puts these into the fewest passes,
 //! and [`evaluate`] makes rows of a report's counts, which [`tree`] puts in order and leads down.
 

@@ -1,4 +1,4 @@
-//! Finding the metrics that are asked for, or saying why one cannot be had and what is near it.
+//! Finding the metrics that are requested, or saying why one is not available and what is near it.
 
 use super::table::{self, Definition, Table};
 use super::tree;
@@ -9,14 +9,14 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How many names are offered in place of one that cannot be had.
+/// How many names are offered in place of one that is not available.
 const OFFERED: usize = 3;
 /// How deep the deepest tree is.
 pub const DEEPEST: u8 = 6;
 /// The tree's name among metrics.
 const TREE: &str = "topdown";
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 pub enum Asked {
@@ -60,13 +60,13 @@ impl fmt::Display for Asked {
     }
 }
 
-/// Why a metric cannot be had.
+/// Why a metric is not available.
 #[derive(Debug, Error)]
 pub enum MetricError {
     /// No processor has it.
     #[error("there is no metric {name:?}{}", near(.nearest))]
     Unknown {
-        /// As asked for.
+        /// As requested.
         name: String,
         /// Metrics of the processor with names like it.
         nearest: Vec<String>,
@@ -74,7 +74,7 @@ pub enum MetricError {
     /// Other processors have it.
     #[error("{table} has no metric {name:?}, which is one of {}{}", .others.join(", "), near(.nearest))]
     OfOthers {
-        /// As asked for.
+        /// As requested.
         name: String,
         /// The processor's table.
         table: String,
@@ -132,10 +132,10 @@ fn near(nearest: &[String]) -> String {
     }
 }
 
-/// The metrics that are asked for, in the tree's order where it is the tree.
+/// The metrics that are requested, in the tree's order where it is the tree.
 ///
 /// # Errors
-/// The first that cannot be had.
+/// The first that is not available.
 pub fn find(table: &Table, asked: &[Asked]) -> Result<Vec<Definition>, MetricError> {
     let mut all: Vec<Definition> = Vec::new();
     for one in asked {

@@ -1,4 +1,4 @@
-//! What a metric takes of a processor: its events as the machine is asked for them, and its constants.
+//! What a metric takes of a processor: its events as they are requested of the machine, and its constants.
 
 use super::formula::Formula;
 use super::names::MetricError;
@@ -72,7 +72,7 @@ impl Target {
     }
 }
 
-/// What a name of a formula means besides an event.
+/// What a name of a formula means in addition to an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {
     /// This.
@@ -118,7 +118,7 @@ impl Constant {
 /// What a name of a formula stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
-    /// The count of this event, as the machine is asked for it.
+    /// The count of this event, as the machine is requested it.
     Event(String),
     /// Joules of this part of the machine.
     Energy(String),
@@ -223,7 +223,7 @@ pub fn ask(
     let (mut meanings, mut silent) = (Vec::new(), Vec::new());
     for name in formula.names() {
         if !needed.contains(&name.as_str()) {
-            // What decides a choice is a constant, and nothing that has to be counted.
+            // What decides a choice is a constant, and nothing that must be counted.
             let is_event = metric.events.contains_key(name);
             let known = constant(name).filter(|known| !is_event && !known.is_time());
             meanings.push(known.map(Meaning::Constant));

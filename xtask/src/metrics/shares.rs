@@ -47,7 +47,7 @@ fn greatest(metric: &Metric) -> [u64; 2] {
 pub(super) fn doubt(known_to: f64) -> Option<String> {
     (known_to > COARSE).then(|| {
         format!(
-            "PERF_METRICS tells its slots to {known_to:.0} percent only, as the body is short: a greater unroll or loop tells more"
+            "PERF_METRICS states its slots only to {known_to:.0} percent, because the body is short: raise unroll or loop"
         )
     })
 }

@@ -4,9 +4,9 @@ use super::evaluate::MetricRow;
 use super::names::{MetricError, not_yet};
 use super::table::{Definition, Table};
 
-/// What stands at the top of every tree.
+/// What is at the top of every tree.
 const TOP: [&str; 4] = ["Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring"];
-/// Beside them on AMD.
+/// In addition to them on AMD.
 const BESIDE: &str = "SMT_Contention";
 
 fn is_top(metric: &Definition) -> bool {
@@ -82,9 +82,9 @@ pub fn way_down(rows: &[MetricRow]) -> Option<String> {
     let next = match (&below[..], at.below.is_empty()) {
         ([], true) => "; there is nothing below it".to_string(),
         ([], false) if !open.is_empty() => {
-            format!("; of what is below it there is no verdict on {}", open.join(", "))
+            format!("; below it, there is no verdict on {}", open.join(", "))
         }
-        ([], false) => "; of what is below it nothing is over its threshold".to_string(),
+        ([], false) => "; below it, nothing is over its threshold".to_string(),
         (below, _) => {
             let names: Vec<&str> = below.iter().map(|name| name.as_str()).collect();
             let level = at.level.saturating_add(1);
@@ -171,7 +171,7 @@ mod tests {
         rows[4].exceeded = None;
         rows[1].untrusted = vec!["a reason".to_string()];
         let way = way_down(&rows).unwrap();
-        let expected = "most of it: Backend_Bound, which is not to be trusted; of what is below it there is no verdict on Core_Bound";
+        let expected = "most of it: Backend_Bound, which is not to be trusted; below it, there is no verdict on Core_Bound";
         assert_eq!(way, expected);
         rows.iter_mut().for_each(|row| row.exceeded = Some(false));
         assert!(way_down(&rows).unwrap().starts_with("nothing of the tree"));

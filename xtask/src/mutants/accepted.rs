@@ -27,7 +27,7 @@ struct List {
 /// Reads the list.
 ///
 /// # Errors
-/// It is no such list, an entry lacks something, or stands there twice.
+/// It is no such list, an entry lacks something, or is there twice.
 pub fn read(text: &str) -> Result<Vec<Accepted>, MutantsError> {
     let list: List = toml::from_str(text)
         .map_err(|error| MutantsError::Malformed { file: ACCEPTED, reason: error.to_string() })?;
@@ -91,7 +91,7 @@ mod tests {
         let expected = "docs/mutants.toml: `replace + with - in f` in a.rs has no reason";
         assert_eq!(said(&empty), expected);
         let twice = good.clone() + &entry(&format!("{WHOLE}reason = \"another\""));
-        assert!(said(&twice).ends_with("in a.rs, `a + b`, stands there twice"), "{}", said(&twice));
+        assert!(said(&twice).ends_with("in a.rs, `a + b`, is listed twice"), "{}", said(&twice));
         assert!(said(&good.replace("reason", "because")).contains("unknown field"));
     }
 

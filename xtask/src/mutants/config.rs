@@ -21,7 +21,7 @@ fn parse(text: &str) -> Result<Table, MutantsError> {
 /// The globs of the files that are examined.
 ///
 /// # Errors
-/// The settings are no TOML, or have none.
+/// The settings are not TOML, or have none.
 pub fn globs(text: &str) -> Result<Vec<String>, MutantsError> {
     strings(text, KEY)
 }
@@ -38,7 +38,7 @@ fn strings(text: &str, key: &str) -> Result<Vec<String>, MutantsError> {
 /// The packages whose tests mutants are tried on.
 ///
 /// # Errors
-/// The settings are no TOML, or name none.
+/// The settings are not TOML, or name none.
 pub fn packages(text: &str) -> Result<Vec<String>, MutantsError> {
     strings(text, "test_package")
 }
@@ -49,7 +49,7 @@ pub fn examines(globs: &[String], file: &str) -> bool {
     globs.iter().any(|glob| WildMatch::new(glob).matches(file))
 }
 
-/// The settings, of which only what lies in `paths` is examined. The paths are those of files, or of folders, from the
+/// The settings, of which only what is in `paths` is examined. The paths are those of files, or of folders, from the
 /// checkout's root; none: everything.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ exclude_re = ["Debug"]
     fn a_path_that_is_not_examined_is_refused() {
         for path in ["boot", "kernel/src/count", "kernel/src/run.rs", "xtask/src/render.rs"] {
             let said = restrict(SETTINGS, &[Path::new(path)]).unwrap_err().to_string();
-            let begin = format!("{path} holds nothing that .cargo/mutants.toml examines: kernel/");
+            let begin = format!("{path} has nothing that .cargo/mutants.toml examines: kernel/");
             assert!(said.starts_with(&begin), "{said}");
         }
     }

@@ -49,13 +49,13 @@ impl<'a> Judgement<'a> {
         let mut out = String::new();
         // Writing to a String does not fail.
         if !self.unlisted.is_empty() {
-            let _ = writeln!(out, "Not noticed by a test, and not in {ACCEPTED}:");
+            let _ = writeln!(out, "Not detected by a test, and not in {ACCEPTED}:");
         }
         for mutant in &self.unlisted {
             let _ = writeln!(out, "  {}", printable(&mutant.name));
         }
         if !self.gone.is_empty() {
-            let _ = writeln!(out, "In {ACCEPTED}, and noticed by now, or not there any more:");
+            let _ = writeln!(out, "In {ACCEPTED}, but now detected, or no longer there:");
         }
         for entry in &self.gone {
             let (file, mutant, line) = (&entry.file, &entry.mutant, &entry.line);

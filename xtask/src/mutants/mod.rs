@@ -45,8 +45,8 @@ pub enum MutantsError {
         /// What is empty.
         field: &'static str,
     },
-    /// An entry stands there twice.
-    #[error("{ACCEPTED}: `{mutant}` in {file}, `{line}`, stands there twice")]
+    /// An entry is there twice.
+    #[error("{ACCEPTED}: `{mutant}` in {file}, `{line}`, is listed twice")]
     Twice {
         /// The entry's file.
         file: String,
@@ -55,8 +55,8 @@ pub enum MutantsError {
         /// The entry's line.
         line: String,
     },
-    /// A path that was asked for is not looked at.
-    #[error("{} holds nothing that {CONFIG} examines: {}", path.display(), globs.join(", "))]
+    /// A path that was requested is not looked at.
+    #[error("{} has nothing that {CONFIG} examines: {}", path.display(), globs.join(", "))]
     Outside {
         /// The path.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub enum MutantsError {
         globs: Vec<String>,
     },
     /// The run ended before its end.
-    #[error("cargo-mutants tried {done} of {planned} mutants: nothing is said of the others")]
+    #[error("cargo-mutants tested {done} of {planned} mutants; the others are unknown")]
     Unfinished {
         /// Mutants with an outcome.
         done: usize,

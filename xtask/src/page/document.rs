@@ -26,12 +26,12 @@ pub struct Document {
     pub(super) metrics: Vec<ItemMetrics>,
 }
 
-/// Why something is no report.
+/// Why something is not a report.
 #[derive(Debug, Error)]
 pub enum PageError {
     /// Neither a document nor a log.
     #[error(
-        "{name} is no report: it is neither what --format json writes ({error}) nor a log with records"
+        "{name} is not a report: it is neither output of --format json ({error}) nor a log with records"
     )]
     NoReport {
         /// The file.
@@ -130,14 +130,14 @@ fn log(bytes: &[u8], name: &str, error: Option<serde_json::Error>) -> Result<Doc
         return Err(PageError::NoReport { name: name.to_string(), error });
     }
     verdict::add_up(&mut report);
-    let authentication = signed.then_some("not verified: the boot's key is not kept");
+    let authentication = signed.then_some("not verified: the boot's key is not saved");
     let context = Context { source: name.to_string(), authentication, ..Context::default() };
     let text = render::render(&report, &context, cli::Format::Json);
     of(serde_json::from_str(&text).expect("our own document"), name)
 }
 
 fn of(mut value: Value, name: &str) -> Result<Document, PageError> {
-    // Control characters are no text of a page, and what turns the direction of writing could show a name backwards.
+    // Control characters are not text of a page, and what turns the direction of writing could show a name backwards.
     clean::change(&mut value);
     let name = printable(name).into_owned();
     let found = value.get("report").and_then(Value::as_u64).unwrap_or_default();

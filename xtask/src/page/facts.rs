@@ -82,7 +82,7 @@ fn pmu(machine: &Machine) -> String {
     else {
         return format!(
             "none: {}",
-            machine.pmu_absent.as_deref().unwrap_or("the machine does not say why")
+            machine.pmu_absent.as_deref().unwrap_or("the report has no reason")
         );
     };
     let whose = match architecture {

@@ -4,7 +4,7 @@ use super::Document;
 use html_report::model::{Badge, Check, Checked, Matrix, Tone};
 use protocol::record::{CheckVerdict, Suite};
 
-/// One matrix for each name of a suite; a check that several runs made stands there once.
+/// One matrix for each name of a suite; a check that several runs made is there once.
 pub(super) fn of(documents: &[Document]) -> Vec<Matrix> {
     let runs = documents.len();
     let mut all: Vec<Matrix> = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn of(documents: &[Document]) -> Vec<Matrix> {
             let checks = &mut all[index].checks;
             let known = checks.iter().position(|one| one.family == family && one.name == name);
             let known = known.unwrap_or_else(|| {
-                // Behind the last one of its family.
+                // After the last one of its family.
                 let behind = checks.iter().rposition(|one| one.family == family);
                 let at = behind.map_or(checks.len(), |at| at + 1);
                 let (family, name, source) =
@@ -62,7 +62,7 @@ fn summary(suite: &Suite) -> String {
         text += &format!(", {known_errata} explained by errata");
     }
     if *known_behaviours > 0 {
-        text += &format!(", {known_behaviours} known of this hypervisor");
+        text += &format!(", {known_behaviours} known for this hypervisor");
     }
     if suite.emulated {
         text += "; the PMU is emulated";

@@ -47,12 +47,12 @@ fn x5_a_log_is_read_like_a_document_and_other_files_are_refused_by_name() {
     assert_eq!((document.exit_code, document.report.records.len()), (3, 1));
     let page = render(&[document], None);
     assert!(
-        page.contains("Report incomplete") && page.contains("the end record never came"),
+        page.contains("Report incomplete") && page.contains("the end record is missing"),
         "{page}"
     );
     for bad in [&b"{}"[..], b"", b"some text", b"{\"records\":[]}"] {
         let error = read(bad, "this.json").unwrap_err().to_string();
-        assert!(error.starts_with("this.json is no report"), "{error}");
+        assert!(error.starts_with("this.json is not a report"), "{error}");
     }
     let newer = br#"{"report":99,"run":{},"exit_code":0,"records":[]}"#;
     assert_eq!(

@@ -25,14 +25,15 @@ pub(super) fn of(document: &Document) -> Vec<Trust> {
 fn whole(document: &Document) -> Trust {
     let problems = document.report.disputes.len();
     if document.report.end().is_none() {
-        let text = "The machine's report breaks off: what was measured before is here, the rest is missing.";
+        let text =
+            "The machine's report is incomplete: it shows what was measured before it ended.";
         return label(Tone::Bad, "Report incomplete", text);
     }
     match problems {
         0 => label(
             Tone::Good,
             "Report complete",
-            "Every line of the machine's report came, in order and with the right checksum.",
+            "Every line of the machine's report arrived, in order and with the right checksum.",
         ),
         _ => label(
             Tone::Bad,
@@ -61,7 +62,7 @@ fn where_it_ran(document: &Document, machine: Option<&Machine>) -> Trust {
         (Some("tcg"), None) => label(
             Tone::Warn,
             "Times of a translator",
-            "QEMU's translator ran the code, and the clock was the host's: ticks tell how fast the translator is, and nothing of a \
+            "QEMU's translator ran the code, and the clock was the host's: ticks show how fast the translator is, and nothing about a \
              processor.",
         ),
         (Some(_), _) => label(
@@ -74,7 +75,7 @@ fn where_it_ran(document: &Document, machine: Option<&Machine>) -> Trust {
                 Tone::Warn,
                 "A machine with a hypervisor below",
                 format!(
-                    "{name} stands between the code and the processor: what it does is in the ticks."
+                    "{name} runs between the code and the processor: its time is included in the ticks."
                 ),
             ),
             None if machine.is_some() => label(
@@ -103,7 +104,7 @@ fn counts(machine: &Machine) -> Option<Trust> {
             Tone::Warn,
             "Counts of a virtual PMU",
             format!(
-                "{whose} hands the processor's counters on. It counts some of what it emulates itself, delivers overflows late, and \
+                "{whose} passes the processor's counters through. It counts some of the instructions that it emulates, delivers overflows late, and \
                  may take counters away. The PMU was tried before anything was measured; what failed is not used."
             ),
         ));
@@ -115,12 +116,8 @@ fn counts(machine: &Machine) -> Option<Trust> {
             "It was tried before anything was measured; what failed is not used.",
         ),
         None => {
-            let why = machine.pmu_absent.as_deref().unwrap_or("the machine does not say why");
-            label(
-                Tone::Warn,
-                "No PMU",
-                format!("Nothing but the time stamp counter was read: {why}."),
-            )
+            let why = machine.pmu_absent.as_deref().unwrap_or("the report has no reason");
+            label(Tone::Warn, "No PMU", format!("Only the time stamp counter was read: {why}."))
         }
     })
 }
@@ -154,7 +151,7 @@ fn repeated(document: &Document) -> Option<Trust> {
             Tone::Plain,
             "Some figures vary",
             format!(
-                "{equal} of {all} measured figures were the same in all of their runs; {vary} vary, and stand with their least and greatest value."
+                "{equal} of {all} measured figures were the same in all of their runs; {vary} vary, and are shown with their minimum and maximum."
             ),
         ),
     })
@@ -171,7 +168,7 @@ fn authentication(document: &Document) -> Option<Trust> {
         false => label(
             Tone::Plain,
             "Origin not verified",
-            "Lines carry codes, whose key is not kept: nobody looked whether they are right.",
+            "Lines have authentication codes, which were not verified, because the key is not saved.",
         ),
     })
 }

@@ -34,9 +34,9 @@ pub enum PartsError {
         error: std::io::Error,
     },
     /// Something is only in a checkout.
-    #[error("{what} takes a checkout: call it there as `cargo xtask`")]
+    #[error("{what} needs a checkout: run it there as `cargo xtask`")]
     OnlyInCheckout {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
     },
 }

@@ -30,7 +30,7 @@ pub fn cache() -> Result<PathBuf, PartsError> {
     Ok(home.cache_dir().join(FOLDER))
 }
 
-/// The user's folder for what cannot be made again and is no document.
+/// The user's folder for what cannot be made again and is not a document.
 ///
 /// # Errors
 /// There is no home.
@@ -49,7 +49,7 @@ impl Parts {
         Ok(cache()?.join(&self.id))
     }
 
-    /// Makes sure that `parts` lie in [`Parts::folder`].
+    /// Makes sure that `parts` are in [`Parts::folder`].
     ///
     /// # Errors
     /// The folder takes no files; the program's own file is damaged.

@@ -175,7 +175,7 @@ fn listed(packages: &BTreeSet<Package>) -> Result<String, String> {
     Ok(text)
 }
 
-/// The texts that lie in a package's folder.
+/// The texts that are in a package's folder.
 fn texts_of(folder: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut files: Vec<PathBuf> = Vec::new();

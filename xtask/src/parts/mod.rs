@@ -89,7 +89,7 @@ const MAGIC: &[u8; 8] = b"bcparts1";
 /// Bytes of the index's length after it.
 const LENGTH: usize = size_of::<u32>();
 
-/// What stands in front of the parts.
+/// What is in front of the parts.
 #[derive(Debug, Deserialize, Serialize)]
 struct Index {
     /// The checkout that they were built in, which the symbols name.

@@ -12,7 +12,7 @@ struct Metadata {
     target_directory: PathBuf,
 }
 
-/// Where cargo builds the project that the working folder lies in; none outside of one.
+/// Where cargo builds the project that the working folder is in; none outside of one.
 ///
 /// # Errors
 /// Cargo refuses the project.

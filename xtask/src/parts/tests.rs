@@ -13,7 +13,7 @@ fn parts(kernel: &str) -> Parts {
     Parts::read(bytes(kernel).leak()).expect("an archive")
 }
 
-/// What stands in the folder.
+/// What is in the folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
@@ -46,7 +46,7 @@ fn a_damaged_archive_is_an_error_wherever_it_is_damaged() {
         assert!(cut.is_err(), "cut at {at}");
         let mut other = whole.clone();
         other[at] ^= 0x10;
-        // A change of where it was built is no damage of what was built.
+        // A change of where it was built does not damage what was built.
         let Ok(content) = readable(&other) else { continue };
         assert_eq!(content, b"#!/bin/true", "changed at {at}");
     }

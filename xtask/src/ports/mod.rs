@@ -3,7 +3,7 @@
 //! The idea is that of A. Abel and J. Reineke, "uops.info" (ASPLOS 2019): instructions of one micro-operation keep the ports of a set
 //! busy, and what an instruction among them still adds to these ports has nowhere else to go. Sets are looked at from the smallest
 //! one on, and what was found in a subset is taken off. With events of the ports ([`by_events`]) the events say which ports a set has
-//! and what is added. Without ([`by_throughput`]) cycles tell how many ports it has, and how many micro-operations more fit; the
+//! and what is added. Without ([`by_throughput`]) cycles state how many ports it has, and how many micro-operations more fit; the
 //! sets then have names of their own, as nothing tells the ports' numbers.
 //!
 //! A set of ports that no instruction has by itself is taken for the smallest one around it that an instruction has, unless that is
@@ -21,7 +21,7 @@ pub use throughput::by_throughput;
 use thiserror::Error;
 
 /// Blocking instructions in front of one that is looked at. With a set of four ports they take four cycles, in which another port
-/// takes four micro-operations: no instruction with more beside the set can be told.
+/// takes four micro-operations: no instruction with more in addition to the set can be told.
 pub const BLOCKING: u32 = 16;
 
 /// How far from a whole number a number of micro-operations may be.
@@ -71,7 +71,7 @@ pub enum Untold {
     #[error("{0} was not measured")]
     NotMeasured(String),
     /// Not a whole number.
-    #[error("{what} would be {value:.2}, which is no whole number")]
+    #[error("{what} would be {value:.2}, which is not an integer")]
     NotWhole {
         /// Of what.
         what: String,
@@ -96,12 +96,12 @@ pub enum Untold {
     },
     /// One micro-operation may have been counted twice.
     #[error(
-        "its micro-operations on two sets of ports may be one on the ports that both have, and no instruction was measured that would tell"
+        "its micro-operations on two sets of ports may be one on their common ports; no measured instruction decides that"
     )]
     Overlap,
     /// Alone it is slower than that.
     #[error(
-        "alone it takes {measured:.2} cycles of its busiest port, and what was found explains {explained:.2}"
+        "alone it takes {measured:.2} cycles of its busiest port, but the ports found explain {explained:.2}"
     )]
     Slower {
         /// What was measured.

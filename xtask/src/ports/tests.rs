@@ -155,7 +155,7 @@ fn d2_what_cannot_be_told_says_why() {
     let text = found[6].clone().unwrap_err().to_string();
     assert_eq!(
         text,
-        "alone it takes 2.00 cycles of its busiest port, and what was found explains 0.50"
+        "alone it takes 2.00 cycles of its busiest port, but the ports found explain 0.50"
     );
     let missing = by_events(7, &[1, 2, 3], |mix| machine.measure(mix).filter(|_| mix.len() == 1));
     assert!(matches!(missing[4], Err(Untold::NotMeasured(_))));
@@ -204,7 +204,7 @@ fn d2_without_figures_it_says_so() {
     let cycles = |_: &Mix| Some(Figures { cycles: 1.0, uops: Some(1.0), ..Figures::default() });
     let told = by_throughput(2, &[0], 1, cycles);
     let text = told.forms[0].clone().unwrap_err().to_string();
-    assert_eq!(text, "no instruction is slower than the front end, so ports do not show");
+    assert_eq!(text, "no instruction is slower than the front end, so no port is visible");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub fn by_throughput(
     let alone: Vec<Option<Figures>> = (0..forms).map(|form| measure(&[(form, 1)])).collect();
     let none = |why| Told { sets: Vec::new(), forms: vec![Err(Untold::NoMethod(why)); forms] };
     let Some(front_end) = alone[nothing].as_ref().map(|figures| figures.cycles) else {
-        return none("NOP was not measured, by which the front end's rate would be known");
+        return none("NOP was not measured, so the front end's rate is unknown");
     };
     if !candidates.iter().any(|form| alone[*form].as_ref().is_some_and(|one| one.uops.is_some())) {
         return none("no event counts micro-operations");
@@ -64,7 +64,7 @@ pub fn by_throughput(
         }
     }
     if sets.is_empty() {
-        return none("no instruction is slower than the front end, so ports do not show");
+        return none("no instruction is slower than the front end, so no port is visible");
     }
     sets.sort_by_key(|set| set.ports);
     for index in 0..sets.len() {

@@ -18,7 +18,7 @@ pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     protocol::program::sum(&sums)
 }
 
-/// The folder, beside everything else that is built.
+/// The folder, next to everything else that is built.
 fn folder() -> Result<PathBuf, ProgramError> {
     let folder = build::target_folder().map_err(|error| ProgramError::Tool(error.to_string()))?;
     let folder = folder.join(FOLDER);

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn arguments_arrive_in_registers_and_on_an_aligned_stack() {
         let address = check as *const () as u64;
-        // push rbx: the stack of a function is 8 beside a multiple of 16; after the calls: pop rbx; ret
+        // push rbx: the stack of a function is 8 off a multiple of 16; after the calls: pop rbx; ret
         let mut code = vec![0x53];
         code.extend(Calls::default().call(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).finish());
         code.extend(Calls::default().call(address, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).finish());

@@ -28,7 +28,7 @@ pub enum WrongFile {
     #[error("it is bitcode of LLVM, not machine code: compile without -flto")]
     Bitcode,
     /// ELF's class is not 64.
-    #[error("it is a 32-bit ELF file; compiled code has to be 64-bit")]
+    #[error("it is a 32-bit ELF file; compiled code must be 64-bit")]
     Bits32,
     /// Its bytes are in the other order.
     #[error("it is a big-endian ELF file, of another processor")]
@@ -46,7 +46,7 @@ pub enum WrongFile {
     #[error("it is linked dynamically ({0}): link it with -static or -static-pie")]
     Dynamic(String),
     /// Executables are whole.
-    #[error("it is an executable, which is linked already; give it alone")]
+    #[error("it is an executable, which is already linked; give only this file")]
     Whole,
 }
 
@@ -59,7 +59,7 @@ pub enum ProgramError {
     /// No file has the symbol.
     #[error("no function `{name}` in {}{}", Files(files), suggestion(near))]
     NoFunction {
-        /// The function that was asked for.
+        /// The function that was requested.
         name: String,
         /// Where it was looked for.
         files: Vec<PathBuf>,
@@ -67,7 +67,7 @@ pub enum ProgramError {
         near: Vec<String>,
     },
     /// The linker cannot reach it.
-    #[error("`{name}` is local to {} (static): it has to be global", file.display())]
+    #[error("`{name}` is local to {} (static): it must be global", file.display())]
     Local {
         /// The function.
         name: String,
@@ -111,10 +111,7 @@ pub enum ProgramError {
     #[error("undefined: {}", list_undefined(.0))]
     Undefined(Vec<Missing>),
     /// Storage of threads, of which there are none.
-    #[error(
-        "`{function}` uses thread-local storage{}; there are no threads below it",
-        symbol(name)
-    )]
+    #[error("`{function}` uses thread-local storage{}; there are no threads", symbol(name))]
     ThreadLocal {
         /// The variable, if it has a name.
         name: Option<String>,
@@ -123,7 +120,7 @@ pub enum ProgramError {
     },
     /// There is no system below it.
     #[error(
-        "`{function}` makes a system call ({instruction} at {address:#x}); there is no system below it"
+        "`{function}` makes a system call ({instruction} at {address:#x}); there is no operating system"
     )]
     SystemCall {
         /// Who makes it.

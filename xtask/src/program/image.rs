@@ -82,7 +82,7 @@ impl<'a> File<'a> {
         let (at, size) = (header.p_vaddr(LE).wrapping_add(self.bias), header.p_memsz(LE));
         let in_file = header
             .data(LE, self.elf.data())
-            .map_err(|()| self.wrong("a segment lies behind its end"))?;
+            .map_err(|()| self.wrong("a segment is beyond its end"))?;
         if in_file.len() as u64 > size {
             return Err(self.wrong("a segment has more bytes in the file than in memory"));
         }
@@ -155,7 +155,7 @@ impl<'a> File<'a> {
         words.into_iter().try_for_each(|(at, value)| self.put(pieces, at, value))
     }
 
-    /// Writes `value` at the word `at` of the file's addresses; without a value, adds the bias to what stands there.
+    /// Writes `value` at the word `at` of the file's addresses; without a value, adds the bias to what is there.
     fn put(
         &self,
         pieces: &mut BTreeMap<u64, (Segment, Vec<u8>)>,
@@ -163,8 +163,7 @@ impl<'a> File<'a> {
         value: Option<u64>,
     ) -> Result<(), ProgramError> {
         let at = at.wrapping_add(self.bias);
-        let outside =
-            || self.wrong(format!("a relocation at {at:#x} lies outside of its segments"));
+        let outside = || self.wrong(format!("a relocation at {at:#x} is outside its segments"));
         let (_, (segment, bytes)) = pieces.range_mut(..=at).next_back().ok_or_else(outside)?;
         let offset = (at - segment.address) as usize;
         let word = bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut::<8>());

@@ -106,7 +106,7 @@ pub(super) fn kind(bytes: &[u8]) -> Result<Kind, WrongFile> {
     }
 }
 
-/// Every object of an archive has to be one that can be linked.
+/// Every object of an archive must be one that can be linked.
 fn check_members(bytes: &[u8]) -> Result<(), WrongFile> {
     let damaged = |error: object::Error| WrongFile::Damaged(error.to_string());
     let archive = ArchiveFile::parse(bytes).map_err(damaged)?;
@@ -116,7 +116,7 @@ fn check_members(bytes: &[u8]) -> Result<(), WrongFile> {
             continue;
         }
         match kind(member.data(bytes).map_err(damaged)?) {
-            // Rust puts metadata beside the code.
+            // Rust puts metadata next to the code.
             Ok(Kind::Relocatable) | Err(WrongFile::NotElf) => {}
             Ok(_) => return Err(WrongFile::Whole),
             Err(wrong) => return Err(wrong),

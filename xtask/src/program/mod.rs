@@ -1,6 +1,6 @@
 //! Compiled code as a part of a job: linked to a fixed place, checked, and put into the form in which the firmware maps it.
 //!
-//! `input` tells what the files are, `names` finds functions in them, `link` calls rust-lld, `image` makes segments of what
+//! `input` states what the files are, `names` finds functions in them, `link` calls rust-lld, `image` makes segments of what
 //! it made (or of an executable that was linked already), `reach` finds what must not be reached, [`call`] makes the code that
 //! calls functions, [`places`] names addresses in a report, `cache` keeps what was linked for as long as nothing changes, and
 //! `settled` makes it ready to be kept.

@@ -11,7 +11,7 @@ const SUGGESTED: usize = 3;
 /// Less alike is not suggested: Jaro-Winkler, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
-/// A symbol with the name that was asked for.
+/// A symbol with the name that was requested.
 struct Found {
     name: String,
     file: PathBuf,

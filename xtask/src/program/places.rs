@@ -30,7 +30,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// What lies at `address` of a program.
+    /// What is at `address` of a program.
     pub fn at(&mut self, program: ProgramKey, address: u64) -> Option<Frame> {
         self.symbols(program)?.at(address.wrapping_sub(program.bias.0))
     }
@@ -42,13 +42,13 @@ impl Names {
         self.known.entry(program).or_insert_with(read).as_ref()
     }
 
-    /// Keys of the programs that were asked for and are not here.
+    /// Keys of the programs that were requested and are not here.
     fn missing(&self) -> BTreeSet<u64> {
         let missing = self.known.iter().filter(|(_, symbols)| symbols.is_none());
         missing.map(|(program, _)| program.key.0).collect()
     }
 
-    /// Names where a fault came, and what it asked for. Returns a text for people.
+    /// Names where a fault came, and what it requested. Returns a text for people.
     fn fault(&mut self, fault: &mut Fault) -> Option<String> {
         let program = fault.program.filter(|_| fault.part == PROGRAM)?;
         let frame = self.at(program, fault.registers.rip.0)?;
@@ -84,7 +84,7 @@ impl Names {
     }
 }
 
-/// What a program asked for that nobody gives it here. Before the boot only code is looked through that is reached by addresses
+/// What a program requested that nobody gives it here. Before the boot only code is looked through that is reached by addresses
 /// in the program: what is computed shows at its fault.
 fn asked(fault: &Fault) -> Option<String> {
     if fault.vector >= 32 {
@@ -97,9 +97,9 @@ fn asked(fault: &Fault) -> Option<String> {
         Code::Syscall => "syscall".to_string(),
         Code::Sysenter => "sysenter".to_string(),
         Code::Int_imm8 => format!("int {:#x}", instruction.immediate8()),
-        Code::Ud2 => return Some("it gave up there (ud2)".to_string()),
+        Code::Ud2 => return Some("it aborted there (ud2)".to_string()),
         _ if instruction.segment_prefix() == Register::FS => {
-            return Some("thread-local storage, of which there is none".to_string());
+            return Some("thread-local storage, which does not exist".to_string());
         }
         _ => return None,
     };
@@ -107,7 +107,7 @@ fn asked(fault: &Fault) -> Option<String> {
 }
 
 fn system_call(instruction: &str) -> String {
-    format!("{instruction} is a system call, and there is no system below it")
+    format!("{instruction} is a system call, and there is no operating system")
 }
 
 /// Names what `report` says of places in compiled code. Returns what is to be said if it cannot.

@@ -1,7 +1,7 @@
 //! What functions reach, as far as that can be told from their code: by calls, jumps, and the addresses that they take.
 //!
 //! Of what is reached, nothing may be undefined, thread-local or a system call. A linker works by whole sections, in which a
-//! function of ten instructions may stand beside one that needs a C library; so this looks at single functions. What is
+//! function of ten instructions may stand next to one that needs a C library; so this looks at single functions. What is
 //! called through memory that is not constant is not found: there a call of nothing ends the item as a fault at address 0.
 
 use super::error::{FileError, Missing, ProgramError};
@@ -116,7 +116,7 @@ impl<'a> Walk<'a> {
         Ok(Self { code, symbols, relocations, slots, seen, seen_data, left, missing })
     }
 
-    /// The symbol that `at` lies in.
+    /// The symbol that `at` is in.
     fn symbol(&self, at: u64) -> Option<&Symbol> {
         let behind = self.symbols.partition_point(|symbol| symbol.start <= at);
         let before = self.symbols[..behind].iter().rev();

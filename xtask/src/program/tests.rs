@@ -23,7 +23,7 @@ fn refusal(files: &[&Path], function: &str) -> String {
     link(&wanted(files, &[function])).unwrap_err().to_string()
 }
 
-/// `f` needs `g` and copies memory; what stands beside them needs what there is not.
+/// `f` needs `g` and copies memory; what is next to them needs symbols that do not exist.
 const CODE: &str = "
     .globl f, g, h, t, s, k, p, d, table
     f: call g; mov rdx, 1; call memcpy; ret
@@ -84,7 +84,7 @@ fn what_a_function_reaches_and_cannot_have_is_refused_by_name() {
     for (function, expected) in [
         ("h", "undefined: `missing`, which `h` uses"),
         ("p", "undefined: `missing`, which `h` uses"),
-        ("t", "`t` uses thread-local storage; there are no threads below it"),
+        ("t", "`t` uses thread-local storage; there are no threads"),
         ("k", "the stack protector's canary: -fno-stack-protector"),
         ("v", "`v` uses thread-local storage (`thread`)"),
         ("s", "`s` makes a system call (syscall at 0x1000"),
@@ -196,7 +196,7 @@ fn executables_are_taken_as_they_are_and_moved_if_they_can_be() {
         // Whatever moved it, its data have its addresses.
         let held = f.to_le_bytes();
         assert!(linked.bytes.windows(8).any(|window| window == held), "{options:?}");
-        assert!(refusal(&[&program, &file], "f").contains("linked already"));
+        assert!(refusal(&[&program, &file], "f").contains("already linked"));
     }
     let far = executable(folder.path(), &[&file], &["-static", "--image-base=0x80000000"]);
     assert!(matches!(link(&wanted(&[&far], &["f"])), Err(ProgramError::TooLarge { .. })));

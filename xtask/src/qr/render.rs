@@ -55,7 +55,7 @@ pub fn table(digest: &Digest, width: Width) -> String {
         let _ = writeln!(out, "{}", paint(style, &text));
     }
     if digest.left_out > 0 {
-        let _ = writeln!(out, "{} more items had no room in the codes", digest.left_out);
+        let _ = writeln!(out, "{} more items did not fit into the codes", digest.left_out);
     }
     let Digest { passed, failed, measured, .. } = digest;
     let (word, style) = match digest.outcome {

@@ -123,9 +123,9 @@ fn what_holds_no_digest_is_named() {
     std::fs::write(&text, "hello").unwrap();
     for (file, said) in [
         (blank, "0 QR codes were found"),
-        (foreign, "1 QR codes were found in this picture, and none of barecount's"),
+        (foreign, "1 QR codes were found in this picture, but none of barecount's"),
         (cut, "this picture cannot be read"),
-        (text, "there is no text of barecount in it"),
+        (text, "it has no text of barecount"),
         (folder.path().join("absent"), "cannot read"),
     ] {
         let error = read(std::slice::from_ref(&file)).unwrap_err().to_string();
@@ -146,7 +146,7 @@ fn the_digest_is_a_table_and_a_document() {
         "15.838",
         "all equal",
         "item 0 (name 0): tsc came to 0; expected at least 1",
-        "4 more items had no room in the codes",
+        "4 more items did not fit into the codes",
         "fail: 0 passed, 1 failed, 2 measured",
         "evil \\u{1b}[31m",
     ] {

@@ -1,11 +1,11 @@
-//! A report as a recording: what its bring-up found of CPUID and registers, else what its machine record tells.
+//! A report as a recording: what its bring-up found of CPUID and registers, else what its machine record states.
 
 use crate::collect::Numbered;
 use protocol::record::{Machine, Msrs, Record};
 use recorded::machine::MachineError;
 use recorded::{Leaves, machine};
 
-/// Leaves of hypervisors, which are no part of a processor.
+/// Leaves of hypervisors, which are not part of a processor.
 const HYPERVISORS: std::ops::Range<u32> = 0x4000_0000..0x8000_0000;
 
 /// Processors, and what of their leaves had to be inferred.

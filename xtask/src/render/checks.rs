@@ -69,7 +69,7 @@ fn summary(out: &mut String, suite: &Suite) {
         let _ = write!(text, ", {} explained by errata", suite.known_errata);
     }
     if suite.known_behaviours > 0 {
-        let _ = write!(text, ", {} known of this hypervisor", suite.known_behaviours);
+        let _ = write!(text, ", {} known for this hypervisor", suite.known_behaviours);
     }
     if suite.emulated {
         text.push_str("; the PMU is emulated");
@@ -181,7 +181,7 @@ mod tests {
         for name in ["a.pass", "a.fail", "a.skip", "a.known", "a.kvm"] {
             assert!(text.contains(name), "{text}");
         }
-        let all = "1 checks passed, 1 failed, 1 skipped, 1 explained by errata, 1 known of this hypervisor";
+        let all = "1 checks passed, 1 failed, 1 skipped, 1 explained by errata, 1 known for this hypervisor";
         assert!(text.contains(all), "{text}");
         assert!(text.contains("not offered: PERF_METRICS"));
         let text = render(&five(), &Context::default(), Format::Json);

@@ -73,14 +73,14 @@ fn section(count: &CountResult, width: Width) -> String {
     out += &super::tasks::faults(&count.tasks);
     out += &series::tables(count, width);
     if count.dropped > 0 {
-        let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
+        let _ = writeln!(out, "  and {} that did not fit", plural(count.dropped, "row"));
     }
     if !count.readings.is_empty() {
         let _ = writeln!(out, "{}", fit(family::readings(count), width));
     }
     if count.readings_dropped > 0 {
         let dropped = plural(count.readings_dropped, "reading");
-        let _ = writeln!(out, "  and {dropped} that there was no room for");
+        let _ = writeln!(out, "  and {dropped} that did not fit");
     }
     for one in count.tasks.iter().filter_map(|task| inherited_from_afar(count, task)) {
         let _ = writeln!(out, "  {one}");
@@ -148,7 +148,7 @@ pub(crate) fn all_uncounted(count: &CountResult) -> impl Iterator<Item = &Uncoun
     count.uncounted.iter().chain(count.sets.iter().flat_map(|set| &set.uncounted))
 }
 
-/// Numbers of the processors whose counts stand beside the sum: one processor's counts are the sum.
+/// Numbers of the processors whose counts stand next to the sum: one processor's counts are the sum.
 pub(crate) fn cpus(count: &CountResult) -> Vec<u32> {
     let numbers = count.cpus.iter().map(|cpu| cpu.processor);
     if count.cpus.len() > 1 { numbers.collect() } else { Vec::new() }
@@ -589,9 +589,9 @@ mod tests {
         for absent in ["no room", "groups of events", " pass"] {
             assert!(!plain.contains(absent), "{absent}: {plain}");
         }
-        assert!(table(1, 1, 0).contains("  and 1 row that there was no room for\n"));
+        assert!(table(1, 1, 0).contains("  and 1 row that did not fit\n"));
         let much = table(2, 3, 2);
-        assert!(much.contains("  and 2 rows that there was no room for\n"), "{much}");
+        assert!(much.contains("  and 2 rows that did not fit\n"), "{much}");
         assert!(much.contains(", 3 groups of events in turns, 2 passes"), "{much}");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn sections(report: &Report, columns: Width) -> String {
 
 fn section(exact: &ExactResult, columns: Width) -> String {
     let mut out = String::new();
-    let filtered = if exact.filtered { ", as far as the filter lets them count" } else { "" };
+    let filtered = if exact.filtered { ", as far as the filter counts them" } else { "" };
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}", exact.item, paint(STRONG, &exact.name));
     let text = format!("exact counts per execution, {} stepped through{filtered}", exact.per);

@@ -77,10 +77,10 @@ pub(crate) fn unit(sheet: &FactsResult) -> &'static str {
 pub(crate) fn heading(sheet: &FactsResult) -> String {
     let clock = match sheet.timer {
         FactsTimer::CoreCycles => "a counter of core cycles",
-        FactsTimer::Tsc => "the TSC, whose ticks are no core cycles: no counter counts them",
+        FactsTimer::Tsc => "the TSC, whose ticks are not core cycles: no counter counts those",
     };
     let size = size(sheet.bytes);
-    format!("told from the time of loads alone, by {clock}, in {size} of contiguous memory")
+    format!("derived only from the time of loads, by {clock}, in {size} of contiguous memory")
 }
 
 /// All figures of the memory.
@@ -97,7 +97,7 @@ pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
     let steps = memory.line_evidence.iter().map(|[far, cost]| format!("{far}: {cost}"));
     let steps = steps.collect::<Vec<_>>().join(", ");
     let told = says.line().map(|told| marked(memory.line, Some(told), format!("{told} bytes")));
-    all.push(row("line", line, told, format!("{unit} more, so many bytes beside a line: {steps}")));
+    all.push(row("line", line, told, format!("{unit} more, this many bytes from a line: {steps}")));
     for (at, cache) in memory.caches.iter().enumerate() {
         let name = format!("L{} data", cache.level);
         let told = says.cache(cache.level).map(|told| {
@@ -119,7 +119,7 @@ pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
         "memory, latency",
         cycles(memory.memory_tenths),
         None,
-        "a load behind WBINVD".into(),
+        "a load after WBINVD".into(),
     ));
     for tlb in &memory.tlbs {
         let page = size(tlb.page);
@@ -186,8 +186,8 @@ fn policies(caches: &[CacheFact], level: usize) -> String {
             let first: Vec<String> = left.iter().take(NAMED).map(ToString::to_string).collect();
             format!("{} or {} more", first.join(" or "), left.len() - NAMED)
         }
-        Told::Random => "random, or by more than the set".to_string(),
-        Told::NoneKnown => "none of those that are known".to_string(),
+        Told::Random => "random, or dependent on more than the set".to_string(),
+        Told::NoneKnown => "none of the known ones".to_string(),
         Told::NotTold(_) => "not told".to_string(),
     }
 }
@@ -196,7 +196,7 @@ fn policies(caches: &[CacheFact], level: usize) -> String {
 pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let mut all = Vec::new();
     if memory.line.is_none() {
-        all.push("the bytes of a line: loads beside a line are as quick as on it".to_string());
+        all.push("the bytes of a line: loads next to a line are as fast as on it".to_string());
     }
     for (at, cache) in memory.caches.iter().enumerate() {
         let level = cache.level;

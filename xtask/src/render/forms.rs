@@ -30,7 +30,7 @@ pub struct FormRow {
     /// Units an instruction, if none waits for another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// Which ports its micro-operations can run on, where that was asked for.
+    /// Which ports its micro-operations can run on, where that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Found>,
 }
@@ -51,7 +51,7 @@ pub struct Latency {
     /// Forms that lead back from the destination to the source, each once in the chain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub back: Vec<String>,
-    /// What else the chain writes anew each time.
+    /// What else the chain writes again each time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breaking: Vec<String>,
     /// Different values of the chain, of one code size, over the runs.
@@ -65,7 +65,7 @@ pub struct Throughput {
     pub value: f64,
     /// Instructions in the body.
     pub copies: u32,
-    /// What is written anew before each: that takes part in the throughput.
+    /// What is written again before each: that takes part in the throughput.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breaking: Vec<String>,
     /// As for a latency.

@@ -13,7 +13,7 @@ pub(super) fn sections(report: &Report, width: Width) -> String {
         // Writing to a String does not fail, here and below.
         if one.long {
             let text = format!(
-                "{}: {} answers, which the other forms of the report list",
+                "{}: {} values, which the other formats of the report list",
                 one.title,
                 one.rows.len()
             );
@@ -40,7 +40,7 @@ mod tests {
     fn x10_a_bring_up_is_told_on_a_terminal_and_its_measures_in_csv() {
         let text = render(&report(), &Context::default(), Format::Table);
         for part in
-            ["skid.interrupt", "IA32_PERFEVTSEL0", "FACP", "2 answers, which the other forms"]
+            ["skid.interrupt", "IA32_PERFEVTSEL0", "FACP", "2 values, which the other formats"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }

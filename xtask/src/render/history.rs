@@ -60,7 +60,7 @@ pub(crate) fn heading(history: &HistoryResult) -> String {
         true => text.push_str("; from the switch that starts the counters on"),
         false => {
             let front = range(&mut passes().map(|pass| pass.front));
-            let _ = write!(text, "; {front} {clock} of the code in front are subtracted");
+            let _ = write!(text, "; {front} {clock} of the code before it are subtracted");
         }
     }
     let ends: Vec<u64> = passes().filter_map(|pass| pass.end).collect();
@@ -228,7 +228,7 @@ fn notes(out: &mut String, history: &HistoryResult) {
         );
     }
     if !history.restored.is_empty() {
-        let text = format!("it changed {}, which was put back", history.restored.join(", "));
+        let text = format!("it changed {}, which was restored", history.restored.join(", "));
         say(FAINT, "restored", text);
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn passes(row: &MetricRow) -> String {
     passes.join(", ")
 }
 
-/// How finely PERF_METRICS tells its shares, if it was read.
+/// How finely PERF_METRICS states its shares, if it was read.
 pub(crate) fn shares(item: &ItemMetrics) -> Option<String> {
     let known = item.shares_known_to?;
     let percent = number((100.0 * known).ceil() / 100.0);

@@ -77,7 +77,7 @@ pub struct Context {
     /// Whether the records come from the firmware, and how that is known; absent where they carry no codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<&'static str>,
-    /// Metrics of snippets, if some were asked for.
+    /// Metrics of snippets, if some were requested.
     #[serde(skip)]
     pub metrics: Vec<ItemMetrics>,
     /// What is to be said about the boots.
@@ -258,8 +258,8 @@ mod tests {
         ]);
         let table = render(&report, &Context::default(), Format::Table);
         for part in [
-            "TSC 64 MHz (measured against the ACPI timer), where CPUID or the hypervisor tells 2000 MHz",
-            "no watchdog ends a snippet without an end: there is no PMU",
+            "TSC 64 MHz (measured against the ACPI timer), where CPUID or the hypervisor states 2000 MHz",
+            "no watchdog ends a snippet that does not end: there is no PMU",
         ] {
             assert!(table.contains(part), "{table}");
         }
@@ -316,7 +316,7 @@ mod tests {
                 ("loads came to 7; expected 1 to 2", "nosuch was not counted: no such event");
             let table = rendered(Format::Table);
             assert!(table.contains(&format!("item 3 (bad): {bounds}")), "{table}");
-            assert!(table.contains("1 item fails because not everything"), "{table}");
+            assert!(table.contains("1 item fails because not every requested"), "{table}");
             let tap = rendered(Format::Tap);
             assert!(tap.contains("not ok 1 - bad"), "{tap}");
             let csv = rendered(Format::Csv);

@@ -1,4 +1,4 @@
-//! What a reader has to know besides the figures: errors, crashes, defects of the report, other text.
+//! What a reader has to know in addition to the figures: errors, crashes, defects of the report, other text.
 
 use super::Context;
 use super::style::{ERROR, FAINT, WARNING, paint};
@@ -130,13 +130,14 @@ fn machine(out: &mut Vec<Note>, report: &Report) {
             line(out, style, label, &format!("{place}{}: {}", one.option, one.note));
         }
         if result.unwatched > 0 {
-            let text =
-                "its events take every counter, so nothing ends it if it does not end itself";
+            let text = "its events use every counter, so no watchdog can end it";
             line(out, WARNING, "note", &format!("{place}{text}"));
         }
         if result.smis > 0 {
-            let text =
-                format!("{} system management interrupts came while it was measured", result.smis);
+            let text = format!(
+                "{} system management interrupts occurred while it was measured",
+                result.smis
+            );
             line(out, WARNING, "doubtful", &format!("{place}{text}"));
         }
     }
@@ -149,7 +150,7 @@ fn machine(out: &mut Vec<Note>, report: &Report) {
 
 fn put_back(out: &mut Vec<Note>, place: &str, restored: &[String]) {
     if !restored.is_empty() {
-        let text = format!("{place}it changed {}, which was put back", restored.join(", "));
+        let text = format!("{place}it changed {}, which was restored", restored.join(", "));
         line(out, FAINT, "restored", &text);
     }
 }
@@ -189,7 +190,7 @@ fn failed_uncounted(out: &mut Vec<Note>, report: &Report) {
         count => format!("{count} items fail"),
     };
     let text = format!(
-        "{items} because not everything that was asked for was counted; --allow-uncounted, or allow-uncounted = true in \
+        "{items} because not every requested event was counted; --allow-uncounted, or allow-uncounted = true in \
          the job, lets that pass"
     );
     line(out, ERROR, "not counted", &text);
@@ -304,9 +305,9 @@ mod tests {
             "item 4 (a): ring=3: so",
             "not available",
             "item 4 (a): turbo=off: there is no MSR 0x1a0",
-            "nothing ends it",
+            "no watchdog can end it",
             "2 system management interrupts",
-            "item 4 (a): it changed CR8, IA32_PAT, which was put back",
+            "item 4 (a): it changed CR8, IA32_PAT, which was restored",
         ] {
             assert!(out.contains(part), "{part}: {out}");
         }

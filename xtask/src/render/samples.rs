@@ -99,7 +99,7 @@ fn section(profile: &Profile, columns: Width) -> String {
 }
 
 pub(crate) fn intervals(timer: &TimerResult) -> String {
-    let mut text = format!("timer: {} ns asked, {} ns set", timer.asked_ns, timer.set_ns);
+    let mut text = format!("timer: {} ns requested, {} ns set", timer.asked_ns, timer.set_ns);
     if let Some([least, median, most]) = timer.measured_ns {
         let _ = write!(text, ", {least} to {most} ns measured (median {median})");
     }
@@ -113,40 +113,38 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
         let times = result.throttled;
         let eased = match result.eased {
             0 => String::new(),
-            eased => format!(", and halved {eased} times when they came slowly again"),
+            eased => format!(", and halved {eased} times when the rate fell again"),
         };
-        said.push(format!(
-            "samples came faster than allowed: periods doubled {times} times{eased}"
-        ));
+        said.push(format!("samples were too frequent: periods doubled {times} times{eased}"));
     }
     if let Some(times) = result.timer.as_ref().map(|timer| timer.doubled).filter(|&n| n > 0) {
-        said.push(format!("ticks came late: the timer's interval doubled {times} times"));
+        said.push(format!("ticks were late: the timer's interval doubled {times} times"));
     }
     if result.elsewhere > 0 {
         let count = result.elsewhere;
-        said.push(format!("{count} overflows at addresses that found no place in the histogram"));
+        said.push(format!("{count} overflows at addresses that did not fit into the histogram"));
     }
     if result.data_elsewhere > 0 {
         let count = result.data_elsewhere;
-        said.push(format!("{count} data addresses found no place in their histogram"));
+        said.push(format!("{count} data addresses did not fit into their histogram"));
     }
     if let Some(branches) = result.branches.as_ref().filter(|branches| branches.elsewhere > 0) {
         let count = branches.elsewhere;
-        said.push(format!("{count} branches found no place in their table"));
+        said.push(format!("{count} branches did not fit into their table"));
     }
     if result.branches.as_ref().is_some_and(|branches| branches.edges.is_empty()) {
         said.push("no branch of the tasks was in the records at any sample".to_string());
     }
     if result.sources_elsewhere + result.outcomes_elsewhere > 0 {
         let count = result.sources_elsewhere + result.outcomes_elsewhere;
-        said.push(format!("{count} sources and outcomes found no place in their tables"));
+        said.push(format!("{count} sources and outcomes did not fit into their tables"));
     }
     if let Some(stacks) = result.stacks.as_ref().filter(|stacks| stacks.elsewhere > 0) {
-        said.push(format!("{} stacks of calls found no place in their table", stacks.elsewhere));
+        said.push(format!("{} call stacks did not fit into their table", stacks.elsewhere));
     }
     for one in result.events.iter().filter(|one| one.filtered > 0) {
         said.push(format!(
-            "{}: {} samples were none of these, and left out",
+            "{}: {} samples were of other kinds, and are not shown",
             one.event, one.filtered
         ));
     }

@@ -66,7 +66,7 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     let mut line = format!("TSC {} MHz ({source})", number(machine.tsc.hz as f64 / 1e6));
     if let Some(told) = machine.tsc.told_hz {
         let told = number(told as f64 / 1e6);
-        let _ = write!(line, ", where CPUID or the hypervisor tells {told} MHz, which is wrong");
+        let _ = write!(line, ", where CPUID or the hypervisor states {told} MHz, which is wrong");
     }
     if let Some(ticks) = context.ticks_per_instruction {
         let plural = if ticks == 1 { "" } else { "s" };
@@ -93,7 +93,7 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         (None, None) => {}
     }
     if let Some(reason) = &machine.watchdog_absent {
-        let _ = write!(line, "; no watchdog ends a snippet without an end: {reason}");
+        let _ = write!(line, "; no watchdog ends a snippet that does not end: {reason}");
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     if let Some(line) = processors::heading(machine) {
@@ -178,7 +178,7 @@ pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
         None if metric.deterministic => (number, "all equal".to_string()),
         None => (number, format!("{distinct} distinct")),
     };
-    // The verdict stands beside the name, and beside each figure that missed.
+    // The verdict stands next to the name, and next to each figure that missed.
     let missed = result.misses.iter().any(|miss| miss.figure == metric.event);
     let verdict = match (result.verdict, metric.event == TSC) {
         (Verdict::Pass, true) => Cell::new("pass").fg(Color::Green),

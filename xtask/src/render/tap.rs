@@ -3,7 +3,7 @@
 //! It says version 13, as a reader of that one refuses any later (Perl's TAP::Parser 3.44, which `prove` is made of), and
 //! all others read it.
 //! The plan comes first. A point has one YAML block at most, of block mappings and sequences alone, as Perl's TAP::Parser
-//! reads no other. `#` is no part of a description: TAP 14 would escape it, which KTAP does not know; a point whose
+//! reads no other. `#` is not a part of a description: TAP 14 would escape it, which KTAP does not know; a point whose
 //! description differs from its name has the name in its block.
 
 pub(crate) mod point;

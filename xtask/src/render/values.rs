@@ -1,4 +1,4 @@
-//! The value of every run, where a job or `--values` asks for them.
+//! The value of every run, where a job or `--values` requests them.
 
 use super::style::{FAINT, paint};
 use super::table::Width;
@@ -14,7 +14,7 @@ pub(crate) fn section(report: &Report, width: Width) -> String {
     if !report.results().any(metrics) {
         return out;
     }
-    let text = "each run, as counted: the code with fewer copies, then the one with more; the figures above are \
+    let text = "each run, as counted: the code with fewer copies, then the code with more; the figures above are \
                 their difference for one execution";
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{}", paint(FAINT, text));

@@ -1,7 +1,7 @@
-//! Whole reports, as they are shown: each file of this folder's `whole` holds records, and beside it stands what each form
+//! Whole reports, as they are shown: each file of this folder's `whole` holds records, and next to it stands what each form
 //! makes of them. The texts were read when they were written; a change of one is a change of what users see.
 //!
-//! `BARECOUNT_WRITE=1 cargo nextest run -p xtask whole_reports` writes them anew.
+//! `BARECOUNT_WRITE=1 cargo nextest run -p xtask whole_reports` writes them again.
 
 use super::{Context, Width, render};
 use crate::cli::Format;

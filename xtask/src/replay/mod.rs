@@ -1,4 +1,4 @@
-//! What a machine's report says there, beside what the emulated machine that was made of it says here.
+//! What a machine's report says there, in addition to what the emulated machine that was made of it says here.
 
 mod names;
 mod render;
@@ -123,7 +123,7 @@ pub struct Comparison {
     pub registers: Vec<RegisterDifference>,
     /// Answers of CPUID.
     pub cpuid: Vec<CpuidDifference>,
-    /// What was measured; no two machines are alike in it, so it is no difference.
+    /// What was measured; no two machines are alike in it, so it is not a difference.
     pub measures: Vec<MeasurePair>,
 }
 
@@ -140,7 +140,7 @@ impl Comparison {
 pub fn compare(there: &[Numbered], here: &[Numbered]) -> Comparison {
     let (checks_there, checks_here) = (checks(there), checks(here));
     let mut comparison = Comparison::default();
-    // Those that were made on both: the replay can be asked for some of the report's.
+    // Those that were made on both: the replay can be requested some of the report's.
     for (name, found) in pairs(checks_there, checks_here) {
         if found.there.is_none() || found.here.is_none() {
             continue;

@@ -67,11 +67,11 @@ pub fn table(comparison: &Comparison, machine: &Recorded, width: Width) -> Strin
         facts.map(|one| [one.what.to_string(), text(&one.values.there), text(&one.values.here)]);
     section("facts about the PMU", "fact", facts.collect());
     let registers = comparison.registers.iter().map(|one| {
-        let when = if one.found { ", as it was found" } else { "" };
+        let when = if one.found { ", as found" } else { "" };
         let named = format!("{:#x} {}{when}", one.msr, one.name);
         [named, hex(one.values.there), hex(one.values.here)]
     });
-    section("registers that hold something else here", "register", registers.collect());
+    section("registers with other values here", "register", registers.collect());
     let words = |answer: &Option<[u32; 4]>| {
         answer.map_or_else(
             || "zeros".to_string(),

@@ -145,7 +145,7 @@ fn x10_a_comparison_is_told_for_people_and_as_a_document() {
         "AMD Ryzen 5 7600X 6-Core Processor of x.json, as zen4",
         "checks with another verdict",
         "FAIL: 8",
-        "0x186 IA32_PERFEVTSEL0, as it was found",
+        "0x186 IA32_PERFEVTSEL0, as found",
         "0x7.0x0, processor 0",
         "3 differences: 1 of 1 checks, 0 facts, 1 registers, 1 answers of CPUID",
         "inferred: events: those of zen4",

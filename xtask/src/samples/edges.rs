@@ -8,7 +8,7 @@ use protocol::record::{EdgeCount, SampleResult};
 pub struct EdgeRow {
     /// The task's name.
     pub task: String,
-    /// What lies at the branch, and where it went.
+    /// What is at the branch, and where it went.
     pub from: Place,
     /// As above.
     pub to: Place,

@@ -1,4 +1,4 @@
-//! The code that samples lie in, whole: a task's body, and functions whose ends a symbol tells.
+//! The code that samples are in, whole: a task's body, and functions whose ends a symbol tells.
 
 use super::{Resolver, Row, inside, short};
 use crate::disassembly::{all, hex};
@@ -35,7 +35,7 @@ pub struct Listed {
     pub line: Option<String>,
 }
 
-/// The code that the rows of an item lie in, that with the most samples first. Addresses whose function nobody knows have no
+/// The code that the rows of an item are in, that with the most samples first. Addresses whose function nobody knows have no
 /// listing.
 pub(super) fn of(resolver: &Resolver, result: &SampleResult, rows: &[Row]) -> Vec<Listing> {
     let mut found: BTreeMap<u64, (Listing, u64)> = BTreeMap::new();

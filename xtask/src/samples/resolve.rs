@@ -14,7 +14,7 @@ use std::path::Path;
 /// What the longest instruction takes: Intel's manual, volume 2, 2.3.11.
 const MAX_INSTRUCTION_BYTES: usize = 15;
 
-/// What lies at an address.
+/// What is at an address.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Place {
     /// The function, or the label of the task's code.
@@ -54,7 +54,7 @@ impl Resolver {
         Self { tasks: sampled.iter().cloned().collect(), programs, kernel }
     }
 
-    /// What lies at `address`, where `task` was interrupted. `bytes`: machine code there, hexadecimal, if the target sent
+    /// What is at `address`, where `task` was interrupted. `bytes`: machine code there, hexadecimal, if the target sent
     /// some. `bits`: what it was executed as.
     #[must_use]
     pub fn place(
@@ -156,7 +156,7 @@ fn below(line: &str, is_ours: impl Fn(&Path) -> bool) -> String {
     if let Some(at) = line.find(RUST) {
         return line[at + RUST.len()..].to_string();
     }
-    // `kernel/src/run.rs:12:5`: the place in the file is no part of its name.
+    // `kernel/src/run.rs:12:5`: the place in the file is not a part of its name.
     let file = line.split(':').next().unwrap_or(line);
     let starts = file.match_indices('/').map(|(at, _)| at + 1);
     let ours = starts.filter(|&at| at < file.len()).find(|&at| is_ours(Path::new(&file[at..])));

@@ -212,7 +212,7 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
     let context = Context { sampled: vec![(4, codes.to_vec())], ..Context::default() };
     let text = render(&report, &context, Format::Table);
     let text = anstream::adapter::strip_str(&text).to_string();
-    // Columns are as wide as they have to be.
+    // Columns are as wide as they must be.
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
     for part in ["two ended at its limit 5 2 77", "one:first one 3 5 55.6 %", "two:second two 3 3"]
@@ -342,7 +342,7 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
         "66.7 %",
         "none at all",
         "not available: test",
-        "periods doubled 3 times, and halved 2 times when they came slowly again",
+        "periods doubled 3 times, and halved 2 times when the rate fell again",
         "4 overflows",
         "erratum X1",
         "frozen",
@@ -381,7 +381,7 @@ fn m9_data_addresses_are_shown_by_line_and_each_in_csv() {
         "skid of cycles: 0: for a test",
         "0x5000",
         "83.3 %",
-        "2 data addresses found no place",
+        "2 data addresses did not fit",
         "cycles: 7 records were lost",
     ] {
         assert!(table.contains(part), "{part}: {table}");
@@ -521,7 +521,7 @@ fn s2_stacks_become_call_chains_in_folded_and_pprof() {
         [(vec![0x1001, 0x1005, 0x1000, 0], vec![6, 600, 0]), (vec![0x1000, 0], vec![3, 300, 0])]
     );
     let table = render(&report, &Context::default(), Format::Table);
-    for part in ["work > work > work", "66.7 %", "1 stacks of calls found no place"] {
+    for part in ["work > work > work", "66.7 %", "1 call stacks did not fit"] {
         assert!(table.contains(part), "{part}: {table}");
     }
     let csv = render(&report, &Context::default(), Format::Csv);

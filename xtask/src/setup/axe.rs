@@ -23,13 +23,14 @@ pub fn script() -> Option<PathBuf> {
 
 /// What to type to have it.
 pub(super) fn hint() -> String {
-    "`test` gets it where npm is. Else install npm with your system's package manager".to_string()
+    "`test` installs it if npm is there. Else install npm with your system's package manager"
+        .to_string()
 }
 
 pub(super) fn status() -> Status {
     match script() {
         Some(path) => Status::Present(format!("{VERSION}, {}", path.display())),
-        None => Status::Missing { why: "it was not fetched yet".to_string() },
+        None => Status::Missing { why: "it is not installed yet".to_string() },
     }
 }
 

@@ -42,7 +42,7 @@ pub fn version(python: &Path) -> Option<String> {
 /// What to type to have it.
 pub(super) fn hint() -> String {
     format!(
-        "`lab` gets it where Python's pip reaches a package index. Else type: python3 -m venv DIR; DIR/bin/pip install \
+        "`lab` installs it if Python's pip reaches a package index. Else type: python3 -m venv DIR; DIR/bin/pip install \
              labgrid=={VERSION}; and name DIR/bin/python by --python"
     )
 }
@@ -51,7 +51,7 @@ pub(super) fn status() -> Status {
     match python().and_then(|python| Some((version(&python)?, python))) {
         Some((_, python)) if !has_its_python(&python.with_file_name("labgrid-client")) => {
             let why =
-                format!("{}: its programs name another folder, it was moved", python.display());
+                format!("{}: its programs name another folder: it was moved", python.display());
             Status::Missing { why }
         }
         Some((found, python)) if found == VERSION => {
@@ -60,12 +60,12 @@ pub(super) fn status() -> Status {
         Some((found, python)) => {
             Status::Missing { why: format!("{} has {found}", python.display()) }
         }
-        None => Status::Missing { why: "it was not fetched yet".to_string() },
+        None => Status::Missing { why: "it is not installed yet".to_string() },
     }
 }
 
 /// Whether the Python is there that a program of the environment names in its first lines. The path is that of the folder in which
-/// the environment was made; pip puts it behind `exec` where it is too long for the kernel.
+/// the environment was made; pip puts it after `exec` where it is too long for the kernel.
 fn has_its_python(program: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(program) else { return false };
     let words = text.lines().take(2).flat_map(str::split_whitespace);
@@ -90,7 +90,7 @@ pub(super) fn python_status() -> Status {
 }
 
 /// Fetches it. An environment has its own path in its programs, so it is made where it stays, and one that was begun is made
-/// anew.
+/// again.
 pub(super) fn install() -> Result<(), String> {
     let python = find("python3").ok_or("there is no python3 in the search path")?;
     let folder = folder().map_err(|error| error.to_string())?;

@@ -23,10 +23,10 @@ use crate::parts;
 use thiserror::Error;
 pub use toolchain::Toolchain;
 
-/// Something that has to be there.
+/// Something that must be there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
-    /// Any compiler that assembles what is measured: all that the installed program takes of Rust.
+    /// Any compiler that assembles the measured code: all that the installed program takes of Rust.
     Assembler,
     /// The pinned compiler.
     Compiler,
@@ -152,7 +152,7 @@ impl Need {
     #[must_use]
     pub fn purpose(self) -> &'static str {
         match self {
-            Self::Assembler => "assembles what is measured",
+            Self::Assembler => "assembles the measured code",
             Self::Compiler => "builds everything",
             Self::RustSource => "builds core and alloc for the bare machine",
             Self::LlvmTools => "turn the loaders into flat files",
@@ -160,15 +160,15 @@ impl Need {
             Self::QemuForPmu => "run --pmu MODEL, test, bench",
             Self::Ovmf => "run --boot uefi, tests of it",
             Self::Grub => "one test: booting from a GRUB ISO",
-            Self::Fsck => "one test: whether an image's file system is clean",
-            Self::Valgrind => "two tests: whether counts are those of Callgrind",
-            Self::Compilers => "tests of what other compilers make",
+            Self::Fsck => "one test: checks an image's file system",
+            Self::Valgrind => "two tests: compare counts with Callgrind's",
+            Self::Compilers => "tests of code from other compilers",
             Self::Chromium => "tests of HTML reports",
-            Self::Axe => "tests of HTML reports: whether everybody can read them",
+            Self::Axe => "tests of HTML reports: accessibility",
             Self::Mutants => "mutants",
             Self::Python => "lab run, tests of it: runs labgrid",
             Self::Labgrid => "lab run, tests of it",
-            Self::Parsers => "one test: whether others read our KTAP",
+            Self::Parsers => "one test: other parsers read barecount's KTAP",
         }
     }
 
@@ -264,7 +264,7 @@ pub fn ensure(needs: &[Need], toolchain: &Toolchain) -> Result<(), SetupError> {
         };
         need.install(toolchain, &why).map_err(failed)?;
         if let Status::Missing { why } = need.status(Some(toolchain)) {
-            let why = format!("installed, and still: {why}");
+            let why = format!("installed, but still: {why}");
             return Err(SetupError { need: need.name(), why, hint: String::new() });
         }
     }

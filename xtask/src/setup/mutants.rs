@@ -18,7 +18,7 @@ fn tools() -> Result<PathBuf, SetupError> {
 /// What to type to have it.
 pub(super) fn hint() -> String {
     format!(
-        "`mutants` gets it. Else type: cargo install cargo-mutants --version {VERSION} --locked"
+        "`mutants` installs it. Else type: cargo install cargo-mutants --version {VERSION} --locked"
     )
 }
 
@@ -34,7 +34,7 @@ pub fn program() -> Result<PathBuf, String> {
         match answer.as_deref().and_then(version) {
             Some(VERSION) => return Ok(program),
             Some(other) => others.push(format!("{} is {other}", program.display())),
-            None => others.push(format!("{} does not say its version", program.display())),
+            None => others.push(format!("{} does not state its version", program.display())),
         }
     }
     if others.is_empty() {

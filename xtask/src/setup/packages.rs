@@ -86,7 +86,7 @@ pub(super) fn grub_status() -> Status {
     Status::Present(modules.display().to_string())
 }
 
-/// What tests compile with, beside the C compiler that Rust takes.
+/// What tests compile with, in addition to the C compiler that Rust takes.
 pub(super) const COMPILERS: [&str; 4] = ["clang", "clang++", "g++", "nasm"];
 
 /// Whether all of these are in the search path.
@@ -148,7 +148,7 @@ pub(super) fn hint(need: Need, manager: Option<Manager>) -> String {
 pub(super) fn by_other_means(need: Need) -> String {
     match need {
         Need::QemuForPmu => format!(
-            "Build or unpack QEMU {}, and name its program by {}; or go without: --pmu none",
+            "Build or unpack QEMU {}, and name its program by {}; or measure without a PMU: --pmu none",
             qemu::good(),
             qemu::VARIABLE
         ),

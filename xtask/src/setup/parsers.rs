@@ -1,4 +1,4 @@
-//! What tests read our TAP and KTAP with, besides what the distribution has: a parser of TAP, and the checker that LAVA holds
+//! What tests read our TAP and KTAP with, in addition to what the distribution has: a parser of TAP, and the checker that LAVA holds
 //! its jobs against its schema with.
 
 use super::{SetupError, Status, labgrid};
@@ -21,7 +21,7 @@ pub fn folder() -> Result<PathBuf, SetupError> {
 }
 
 pub(super) fn hint() -> String {
-    "`test` gets them where Python's pip reaches a package index".to_string()
+    "`test` installs them if Python's pip reaches a package index".to_string()
 }
 
 pub(super) fn status() -> Status {
@@ -30,13 +30,13 @@ pub(super) fn status() -> Status {
         Ok(folder) if MODULES.iter().all(|module| folder.join(module).is_file()) => {
             Status::Present(folder.display().to_string())
         }
-        Ok(_) => missing("they were not fetched yet".to_string()),
+        Ok(_) => missing("they are not installed yet".to_string()),
         Err(error) => missing(error.to_string()),
     }
 }
 
 pub(super) fn install() -> Result<(), String> {
-    let python = labgrid::python().ok_or("labgrid's Python is not there")?;
+    let python = labgrid::python().ok_or("labgrid's Python is missing")?;
     let folder = folder().map_err(|error| error.to_string())?;
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]);

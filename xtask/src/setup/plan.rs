@@ -36,7 +36,7 @@ pub struct Answer {
 pub struct Wide {
     /// The suite that `-t` named: the release's backports.
     pub suite: String,
-    /// What has to be typed so that the machine has it; empty if it is configured.
+    /// What must be typed so that the machine has it; empty if it is configured.
     pub configure: String,
     /// What apt said.
     pub answer: Answer,
@@ -58,7 +58,7 @@ pub enum Decision {
     Ask(Question),
     /// Install.
     Install(Plan),
-    /// It cannot be had from here.
+    /// It is not available from here.
     Refuse {
         /// Why.
         why: String,
@@ -151,7 +151,7 @@ impl Answer {
     }
 }
 
-/// Decides how `need` is to be had.
+/// Decides how `need` is available.
 #[must_use]
 pub fn decide(need: Need, facts: &Facts) -> Decision {
     let packages = super::packages::debian(need);
@@ -206,7 +206,7 @@ fn judge(need: Need, answer: &Answer) -> Result<Changes, String> {
     let newest = answer.version(super::packages::debian(need)[0]);
     if need == Need::QemuForPmu && !newest.is_some_and(Version::is_good) {
         let newest = newest.map_or("none".to_string(), |version| version.to_string());
-        return Err(format!("the newest QEMU there is {newest}; good: {}", qemu::good()));
+        return Err(format!("the newest QEMU there is {newest}; needed: {}", qemu::good()));
     }
     Ok(changes)
 }
@@ -220,7 +220,7 @@ fn install(facts: &Facts, plan: Plan) -> Decision {
         (Some(Ok(wide)), Question::Wide) => wide.configure.as_str(),
         _ => "",
     };
-    let why = "installing it takes root".to_string();
+    let why = "installing it needs root".to_string();
     let hint = format!("Type: {configure}sudo apt-get update && sudo {}", plan.command());
     Decision::Refuse { why, hint }
 }

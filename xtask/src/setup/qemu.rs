@@ -91,9 +91,7 @@ impl Found {
         static ASKED: Mutex<Option<(PathBuf, Result<(), String>)>> = Mutex::new(None);
         if !self.version.is_some_and(Version::is_good) {
             let Version(major, minor, _) = LEAST;
-            return Err(format!(
-                "its plugin takes QEMU {major}.{minor} or newer, and this is {self}"
-            ));
+            return Err(format!("its plugin needs QEMU {major}.{minor} or newer, this is {self}"));
         }
         let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
         match &*asked {
@@ -147,7 +145,7 @@ pub fn program() -> OsString {
 /// The last one that was found.
 static FOUND: Mutex<Option<Found>> = Mutex::new(None);
 
-/// Looks for it and asks for its version, once per process as long as it is there.
+/// Looks for it and requests its version, once per process as long as it is there.
 ///
 /// # Errors
 /// What was looked for.
@@ -158,7 +156,7 @@ pub fn probe() -> Result<Found, String> {
     }
     let program = program();
     let path = find(&program).ok_or_else(|| match named() {
-        Some(name) => format!("{} is no program", name.to_string_lossy()),
+        Some(name) => format!("{} is not a program", name.to_string_lossy()),
         None => format!("no {NAME} in the search path"),
     })?;
     let found = Found::at(path)?;

@@ -69,7 +69,7 @@ pub(super) fn names(text: &str, suite: &str) -> bool {
         .any(|line| line.split_whitespace().any(|word| word == suite))
 }
 
-/// The command that configures the derived `entry`, with `&&` behind it.
+/// The command that configures the derived `entry`, with `&&` after it.
 pub(super) fn commands(entry: &str, suite: &str) -> String {
     let lines: Vec<String> = entry.lines().map(|line| format!("'{line}'")).collect();
     let file = format!("/etc/apt/sources.list.d/{suite}.{}", extension(entry));

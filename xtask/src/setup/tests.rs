@@ -99,7 +99,7 @@ fn the_newest_qemu_of_the_release_is_taken_beside_what_is_installed() {
     assert_eq!(own.removed, ["qemu-utils"], "the recording shows the conflict");
 }
 
-/// What a program lies in must be named, or come along; a list that changes takes new recordings.
+/// What a program is in must be named, or come along; a list that changes takes new recordings.
 #[test]
 fn after_the_plan_every_package_is_there_that_something_is_started_from() {
     let programs = [

@@ -24,7 +24,7 @@ fn ask(arguments: &[&str]) -> Option<String> {
 
 /// How to get a compiler that assembles jobs.
 pub(super) fn assembler_hint() -> String {
-    let other = "or name another compiler by the variable RUSTC";
+    let other = "or name another compiler with the variable RUSTC";
     if find("rustup").is_some() {
         return format!("Type: rustup toolchain install stable, {other}");
     }
@@ -44,7 +44,7 @@ pub(super) fn install_hint() -> String {
 
 /// How to get a part of the toolchain.
 pub(super) fn component_hint(component: &str) -> String {
-    let own = "`run` and `test` get it where they may write to the toolchain.";
+    let own = "`run` and `test` install it if they may write to the toolchain.";
     if find("rustup").is_some() {
         return format!("{own} Else type: rustup component add {component} --toolchain {VERSION}");
     }

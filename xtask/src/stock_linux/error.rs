@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The distribution's files are not to be had: another distribution, no package lists, no connection.
+/// The distribution's files are not available: another distribution, no package lists, no connection.
 #[derive(Debug, Error)]
 pub enum StockError {
     /// A package is not known here.
@@ -19,12 +19,12 @@ pub enum StockError {
         /// What it said, or why it did not start.
         reason: String,
     },
-    /// Fewer packages came than were asked for.
+    /// Fewer packages came than were requested.
     #[error("apt-get left {files} files for {packages}")]
     Few {
         /// Files that came.
         files: usize,
-        /// Packages that were asked for.
+        /// Packages that were requested.
         packages: String,
     },
     /// A package does not have what it should.

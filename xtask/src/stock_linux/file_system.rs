@@ -48,7 +48,7 @@ pub fn with_files(files: &[(String, PathBuf)], steps: &[Step], out: &Path) -> io
 
 fn write(files: Vec<(String, Vec<u8>)>, out: &Path) -> io::Result<()> {
     let all: BTreeSet<String> = files.iter().flat_map(|(name, _)| folders(name)).collect();
-    // In order of their names, hence each after the one that it lies in.
+    // In order of their names, hence each after the one that it is in.
     let all = all.into_iter().map(|folder| (folder, FOLDER, Vec::new()));
     let files = files.into_iter().map(|(name, bytes)| (name, EXECUTABLE, bytes));
     let entries = all
@@ -58,7 +58,7 @@ fn write(files: Vec<(String, Vec<u8>)>, out: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folders that a file lies in.
+/// The folders that a file is in.
 fn folders(name: &str) -> Vec<String> {
     let ends = name.match_indices('/').map(|(end, _)| end);
     ends.map(|end| name[..end].to_string()).collect()

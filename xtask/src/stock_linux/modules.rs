@@ -28,7 +28,7 @@ const RAPL: Set = Set { folder: "rapl", names: &["rapl"], places: &["kernel/arch
 const ROOTS: [&str; 2] = ["usr/lib/modules", "lib/modules"];
 
 /// The modules of KVM for AMD's processors that go with `kernel`, from the folder in which it lies, where the first call leaves
-/// them. In the order in which they have to be loaded.
+/// them. In the order in which they must be loaded.
 ///
 /// # Errors
 /// Why there are none: another distribution, no package lists, no connection.

@@ -69,7 +69,7 @@ pub fn unpack(package: &Path, parts: &[&str], folder: &Path) -> Result<(), Stock
     if status.success() { Ok(()) } else { Err(ended()) }
 }
 
-/// What lies in a folder.
+/// What is in a folder.
 pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }

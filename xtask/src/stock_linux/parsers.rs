@@ -1,4 +1,4 @@
-//! What the distribution has of programs that read test results, for tests of ours: the parser of KUnit's, which lies in the
+//! What the distribution has of programs that read test results, for tests of ours: the parser of KUnit's, which is in the
 //! kernel's source alone, and LAVA's monitor.
 
 use super::error::StockError;

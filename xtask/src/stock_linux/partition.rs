@@ -9,7 +9,7 @@ use std::path::Path;
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
 const OPTIONS: &str = "console=ttyS0 panic=-1";
 
-/// Where the file system in memory has to lie in the partition's folder.
+/// Where the file system in memory has to are in the partition's folder.
 pub const INITIAL: &str = "initramfs";
 
 /// Fills the `folder` of a partition that boots `kernel` by the application, with more `options` for the kernel. Where no plugin

@@ -27,7 +27,7 @@ export PATH=/bin HOME=/tmp TERM=dumb
 dmesg -n 1
 cd /tmp
 ";
-/// Behind the last. Linux does not empty the serial port's buffer when it switches the machine off. busybox' stty sets a
+/// After the last. Linux does not empty the serial port's buffer when it switches the machine off. busybox' stty sets a
 /// terminal when it has sent what was written (TCSADRAIN).
 const ENDING: &str = "stty -echo\npoweroff -f\n";
 
@@ -72,7 +72,7 @@ impl Console {
     fn find(&self, name: &str) -> Result<String, String> {
         let mut lines = self.0.lines().map(|line| line.trim_end_matches('\r'));
         if !lines.any(|line| line.strip_prefix(BEGIN) == Some(name)) {
-            return Err(format!("the guest did not come to {name}"));
+            return Err(format!("the guest did not reach {name}"));
         }
         let mut output = String::new();
         for line in lines {
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(console.output("none"), "");
         assert_eq!(console.output("first-again"), "three\n");
         assert_eq!(console.find("failed").unwrap_err(), "failed ended with 3: why\n");
-        assert_eq!(console.find("other").unwrap_err(), "the guest did not come to other");
+        assert_eq!(console.find("other").unwrap_err(), "the guest did not reach other");
     }
 
     #[test]

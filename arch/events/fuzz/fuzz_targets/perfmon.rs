@@ -1,4 +1,4 @@
-//! Any text as a file of events in perfmon's form: what is taken packs, opens and can be asked for, and what is said of
+//! Any text as a file of events in perfmon's form: what is taken packs, opens and can be requested, and what is said of
 //! the rest does not steer a terminal.
 #![no_main]
 

@@ -70,7 +70,7 @@ impl fmt::Display for Reason {
             Self::Pairs => {
                 f.write_str("an event with large increments takes an even counter and the next")
             }
-            Self::Several => f.write_str("counters and extra MSRs together do not suffice"),
+            Self::Several => f.write_str("there are not enough counters and extra MSRs"),
         }
     }
 }

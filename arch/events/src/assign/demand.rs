@@ -46,7 +46,7 @@ impl Demand {
                 },
                 msr: choice.msr,
             },
-            // Each counts beside all others.
+            // Each counts together with all others.
             Counters::Metric { field, .. } => Way {
                 units: 1_u64
                     .checked_shl(FIXED_AT + u32::from(METRICS_BEHIND) + u32::from(field))

@@ -22,7 +22,7 @@ pub(crate) fn solve(demands: &[&Demand]) -> Option<Solution> {
     let limits = limits(demands)?;
     let masks: Vec<u64> =
         demands.iter().zip(&limits).map(|(demand, limit)| demand.units & limit).collect();
-    // Necessary in any case, and sufficient where units are all that is asked for.
+    // Necessary in any case, and sufficient where units are all that is requested.
     let units = place_all(&masks, 0)?;
     let simple =
         |demand: &&Demand| !demand.merge && demand.ways.iter().all(|way| way.msr.is_none());

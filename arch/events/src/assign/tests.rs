@@ -208,7 +208,7 @@ mod with_tables {
         let requests = all(&["uops_issued.any", "mem_trans_retired.load_latency_gt_8:p"]);
         let text = assign(&requests).unwrap_err().to_string();
         assert!(text.contains("must be alone"), "{text}");
-        // Fixed counters may go on beside it.
+        // Fixed counters may count together with it.
         assert!(
             assign(&all(&["cycles", "instructions", "mem_trans_retired.load_latency_gt_8:p"]))
                 .is_ok()

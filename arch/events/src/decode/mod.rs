@@ -1,7 +1,7 @@
 //! From registers back to names: all events that the registers may stand for, the best one first.
 //!
 //! Every candidate's text is in the syntax of [`crate::parse`] and encodes to the same registers
-//! again, but for the bits that it names: no text of an event asks for an interrupt, or for a counter
+//! again, but for the bits that it names: no text of an event requests an interrupt, or for a counter
 //! that counts in no ring.
 
 mod masks;
@@ -47,7 +47,7 @@ pub struct Candidate<'t> {
     pub event: Option<Event<'t>>,
     /// How near it is.
     pub closeness: Closeness,
-    /// What to ask for to get these registers.
+    /// What to request to get these registers.
     pub text: String,
     /// Bits in which the register that the text gets differs from the one read: what the text
     /// cannot say. See [`EventSelect::fields`]; for a fixed counter, bits of its field.

@@ -127,7 +127,7 @@ fn p6_joined_unit_masks_are_found_again() {
     assert!(texts[0].starts_with("L2_RQSTS."), "{texts:?}");
     assert!(texts[0].ends_with(":u") && texts[0].matches(':').count() >= 2, "{texts:?}");
     assert_eq!(texts.last().unwrap(), "rc724:u");
-    // Settings that no event has stand behind the unit masks, too.
+    // Settings that no event has stand after the unit masks, too.
     let core = core("skylakex");
     let read = general(0x1_0041_c724, &[], Vendor::Intel, Some(&core)).unwrap();
     let joined = read.iter().find(|c| c.closeness == Closeness::UnitMasks).unwrap();
@@ -350,7 +350,7 @@ proptest::proptest! {
         };
         let code = if event.fixed.is_some() { 0 } else { code.to_bits(core.vendor()) };
         let fields = 0xffff | 0xff << 40 | if core.vendor() == Vendor::Amd { 0xf << 32 } else { 0 };
-        // Mostly few settings beside a code that has a name, sometimes all bits as they come.
+        // Mostly few settings in addition to a code that has a name, sometimes all bits as they come.
         let value = match wild {
             0 => bits,
             1 => bits & known,
@@ -363,7 +363,7 @@ proptest::proptest! {
     }
 }
 
-/// An event with anything beside its own code is that event modified.
+/// An event with anything in addition to its own code is that event modified.
 #[test]
 fn m1_each_modifier_makes_a_reading_inexact() {
     let core = core("skylakex");

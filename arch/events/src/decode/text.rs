@@ -8,7 +8,7 @@ use crate::tables::Core;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Which modes, if not both. Neither cannot be asked for; then the text is for both.
+/// Which modes, if not both. Neither cannot be requested; then the text is for both.
 fn modes(user: bool, kernel: bool) -> &'static str {
     match (user, kernel) {
         (true, false) => ":u",

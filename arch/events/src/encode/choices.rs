@@ -59,7 +59,7 @@ pub(super) fn choices(
     Ok(choices)
 }
 
-/// What PEBS needs for the level asked for.
+/// What PEBS needs for the level requested.
 fn pebs(
     draft: &Draft,
     attributes: &Attributes,
@@ -121,7 +121,7 @@ fn fixed_alternative(draft: &Draft, processor: &Processor, core: Option<&Core<'_
     {
         return event.fixed;
     }
-    // Where it is no architectural event, Intel's names tell: X_P is the programmable form of X.
+    // Where it is not an architectural event, Intel's names tell: X_P is the programmable form of X.
     let name = draft.from_table.then_some(&draft.name)?;
     let fixed_name = name.strip_suffix("_P").or_else(|| name.strip_suffix("_p"))?;
     let other = core?.find(fixed_name)?;
@@ -139,23 +139,23 @@ fn metric(
     (user, kernel): (bool, bool),
     processor: &Processor,
 ) -> Result<Choice, Refusal> {
-    let absent = |why| Err(Refusal::Absent { what: "such a field of PERF_METRICS", why });
+    let absent = |why| Err(Refusal::Absent { what: "this field of PERF_METRICS", why });
     match processor.metric_fields {
         0 => {
             return absent(
-                "the processor has no PERF_METRICS; frontend-bound-slots and backend-bound-slots may be counted",
+                "the processor has no PERF_METRICS; use the events frontend-bound-slots and backend-bound-slots",
             );
         }
         4 if field >= 4 => {
-            return absent("its PERF_METRICS has the four of the first level alone");
+            return absent("its PERF_METRICS has only the four fields of the first level");
         }
         _ => {}
     }
     let other = attributes.counter.is_some() || attributes.umask.is_some();
-    let other = other.then_some("number or unit mask to choose");
+    let other = other.then_some("selectable event number or unit mask");
     let precise = attributes.precise.is_some_and(|level| level > 0);
-    let precise = precise.then_some("precise level: PERF_METRICS is beside it");
-    let any = draft.any_thread.then_some("count of both threads in PERF_METRICS");
+    let precise = precise.then_some("precise level: PERF_METRICS is read with it");
+    let any = draft.any_thread.then_some("count of both hyper-threads in PERF_METRICS");
     if let Some(what) = draft.beyond_fixed().or(other).or(precise).or(any) {
         return Err(Refusal::FixedHasNo { index: SLOTS, what });
     }
@@ -181,7 +181,7 @@ fn fixed(
         return Err(Refusal::FixedHasNo { index, what });
     }
     if attributes.counter.is_some() || attributes.umask.is_some() {
-        let what = "number or unit mask to choose";
+        let what = "selectable event number or unit mask";
         return Err(Refusal::FixedHasNo { index, what });
     }
     if processor.fixed_counters.checked_shr(index.into()).unwrap_or(0) & 1 == 0 {
@@ -294,7 +294,7 @@ fn counter_names(mask: u64, pair: bool) -> String {
         }
     }
     if pair {
-        text.push_str(" (even, with its odd neighbour)");
+        text.push_str(" (even, together with the next odd one)");
     }
     text
 }

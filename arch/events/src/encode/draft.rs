@@ -29,7 +29,7 @@ pub(super) struct Draft {
     pub fixed: Option<u8>,
     /// The field of MSR_PERF_METRICS that it is.
     pub metric: Option<u8>,
-    /// It was asked for by the fixed counter's number: nothing else will do.
+    /// It was requested by the fixed counter's number: nothing else will do.
     pub only_fixed: bool,
     pub msr_value: Option<u64>,
     pub precise: Precise,
@@ -136,7 +136,7 @@ impl Draft {
         }
     }
 
-    /// An architectural event. `fixed`: it was asked for as what the fixed counter counts.
+    /// An architectural event. `fixed`: it was requested as what the fixed counter counts.
     pub fn architectural(event: &Architectural, name: &str, fixed: bool, vendor: Vendor) -> Self {
         let way = event.way(vendor);
         let mut draft = Self::code(name.to_string(), way.event, way.umask);
@@ -178,7 +178,7 @@ impl Draft {
         }
     }
 
-    /// Whether it asks for anything that fixed counters do not have, and what.
+    /// Whether it requests anything that fixed counters do not have, and what.
     pub fn beyond_fixed(&self) -> Option<&'static str> {
         [
             (self.cmask != 0, "counter mask"),

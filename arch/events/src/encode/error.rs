@@ -1,4 +1,4 @@
-//! Why a request cannot be had on this processor.
+//! Why a request is not available on this processor.
 
 use crate::cpu::Vendor;
 use crate::msr;
@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// A request that cannot be had: which, where it stands in its list, and why. Other requests of the
+/// A request that is not available: which, where it is in its list, and why. Other requests of the
 /// list are not affected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{request}: {reason}")]
@@ -30,15 +30,15 @@ pub enum Refusal {
     UnknownEvent { name: String, place: String, nearest: Vec<String> },
     /// Energy, where counters are wanted.
     #[error(
-        "{0} is no event of a counter: energy is read around a whole [[snippet]] or [[count]], without modifiers"
+        "{0} is not counted by a counter: energy is read before and after a whole [[snippet]] or [[count]], without modifiers"
     )]
     Energy(&'static str),
     /// The event is known, but not this unit mask or modifier.
-    #[error("{event} has no unit mask {mask:?}, and it is no modifier{}", offer(.nearest))]
+    #[error("{event} has no unit mask {mask:?}, and there is no such modifier{}", offer(.nearest))]
     UnknownUnitMask { event: String, mask: String, nearest: Vec<String> },
     /// A name cannot be looked up without a table.
     #[error(
-        "no event table is there for this processor, so the name {0:?} means nothing; raw, fixed \
+        "there is no event table for this processor, so the name {0:?} is unknown; raw, fixed \
          and architectural events can be counted"
     )]
     NoTable(String),
@@ -57,45 +57,45 @@ pub enum Refusal {
     #[error("{0}")]
     Modifier(ParseErrorKind),
     /// Neither user nor kernel.
-    #[error("it is to count neither in user mode nor in kernel mode")]
+    #[error("it must count in user mode, in kernel mode, or in both")]
     NoMode,
     /// A number too large for its field.
-    #[error("{field} is {value:#x}; on {vendor} processors it goes up to {most:#x}")]
+    #[error("{field} is {value:#x}; the maximum on {vendor} processors is {most:#x}")]
     Range { field: &'static str, value: u64, most: u64, vendor: Vendor },
     /// A raw value with reserved bits.
     #[error(transparent)]
     Reserved(#[from] ReservedBits),
     /// A qualifier that the processor does not have.
-    #[error("{what} cannot be had: {why}")]
+    #[error("{what} is not available: {why}")]
     Absent { what: &'static str, why: &'static str },
     /// A qualifier that a fixed counter does not have.
-    #[error("fixed counter {index} counts one event as it is: it has no {what}")]
+    #[error("fixed counter {index} always counts the same event: it has no {what}")]
     FixedHasNo { index: u8, what: &'static str },
     /// A fixed counter that is not there.
     #[error("there is no fixed counter {0}")]
     NoFixed(u8),
     /// A general-purpose counter that is not there, or not usable.
-    #[error("there is no general-purpose counter {0} to be used")]
+    #[error("there is no usable general-purpose counter {0}")]
     NoCounter(u64),
     /// An architectural event that CPUID denies.
-    #[error("CPUID.0AH:EBX[{bit}] says that {event} are not available")]
+    #[error("CPUID.0AH:EBX[{bit}] marks {event} as not available")]
     NotAvailable { bit: u8, event: &'static str },
     /// An event that cannot be precise.
     #[error("this event cannot be counted precisely{0}")]
     NotPrecise(&'static str),
     /// No counter is left after all restrictions.
     #[error(
-        "no counter of this processor can count it: the event needs {wanted}, of {there} that exist"
+        "no counter of this processor can count it: the event needs {wanted}, the processor has {there}"
     )]
     NoCounterLeft { wanted: String, there: String },
     /// An event that looks at an extra MSR, whose value is not told.
-    #[error("it looks at {} ({msr:#x}); say what to put there with {term}=", msr::name(*.msr))]
+    #[error("it needs a value for {} ({msr:#x}); give one with {term}=", msr::name(*.msr))]
     NoMsrValue { msr: u32, term: &'static str },
     /// A value for an MSR that the event does not look at.
-    #[error("{term} is given, but the event does not look at that MSR")]
+    #[error("{term} is given, but the event does not use that MSR")]
     MsrUnused { term: &'static str },
     /// Several values for one event.
-    #[error("more than one value is given for extra MSRs; an event looks at one")]
+    #[error("more than one value is given for extra MSRs; an event uses one")]
     TwoMsrValues,
     /// An MSR that the processor does not have.
     #[error("this processor has no {} ({msr:#x})", msr::name(*.msr))]

@@ -1,4 +1,4 @@
-//! Whether a processor's event select register has the fields that a request asks for.
+//! Whether a processor's event select register has the fields that a request requests.
 
 use super::Refusal;
 use super::draft::Draft;
@@ -96,10 +96,10 @@ pub(super) fn why_not_any(processor: &Processor) -> &'static str {
     match (processor.vendor, processor.version) {
         (Vendor::Amd, _) => "AMD processors count one hyper-thread at a time",
         (Vendor::Intel, _) if processor.described => {
-            "no event of its table counts both, so its processors need not have it"
+            "no event of its table uses it, so its processors may not have it"
         }
         (Vendor::Intel, 0..=2) => "the PMU has version 2 or older",
-        (Vendor::Intel, _) => "CPUID.0AH:EDX[15] says that AnyThread is gone",
+        (Vendor::Intel, _) => "CPUID.0AH:EDX[15] marks AnyThread as deprecated",
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), R
     let no_tsx = match intel {
         true => by_table(
             "CPUID.07H:EBX[4] and [11] say that the processor has no transactional memory",
-            "no event of its table is about transactional memory",
+            "no event of its table uses transactional memory",
         ),
         false => "AMD processors have no transactional memory",
     };
@@ -124,7 +124,7 @@ pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), R
             "a unit mask above 0xff",
             by_table(
                 "the processor has no UMASK2",
-                "no event of its table has one (that takes UMASK2, version 6 of the PMU)",
+                "no event of its table has one (it needs UMASK2 of version 6 of the PMU)",
             ),
         ),
         (
@@ -132,8 +132,8 @@ pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), R
             processor.equal,
             "eq",
             by_table(
-                "the processor compares with >= and < only",
-                "it came with version 6 of the PMU, of which no event of its table shows a sign",
+                "the processor compares only with >= and <",
+                "it needs version 6 of the PMU, and no event of its table uses that version",
             ),
         ),
         (select.in_tx, intel && processor.tsx, "intx", no_tsx),
@@ -150,7 +150,7 @@ pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), R
             select.rdpmc_user_disable,
             processor.rdpmc_user_disable,
             "bit 37",
-            "RDPMC_USR_DISABLE is not there",
+            "the processor has no RDPMC_USR_DISABLE",
         ),
     ] {
         if asked && !there {

@@ -42,11 +42,11 @@ pub struct Encoded {
     pub label: Option<String>,
     /// The request as written.
     pub text: String,
-    /// Where it stands in its list, in bytes.
+    /// Where it is in its list, in bytes.
     pub at: usize,
     /// The ways to count it, the preferred one first; at least one.
     pub choices: Vec<Choice>,
-    /// 0: not precise; 1 to 3: the level asked for. Then PEBS has to be switched on for the
+    /// 0: not precise; 1 to 3: the level requested. Then PEBS must be switched on for the
     /// counter.
     pub precise: u8,
     /// No other general-purpose counter may count meanwhile.
@@ -85,7 +85,7 @@ pub enum Counters {
         /// Its field in IA32_FIXED_CTR_CTRL.
         control: FixedControl,
     },
-    /// A field of MSR_PERF_METRICS, which counts beside fixed counter 3.
+    /// A field of MSR_PERF_METRICS, which counts together with fixed counter 3.
     Metric {
         /// Its number.
         field: u8,

@@ -95,7 +95,7 @@ pub(super) fn resolve_msrs(
 }
 
 /// Whether an event of the table with one of these codes has this very threshold: what a table says
-/// can be asked for in words, too.
+/// can be requested in words, too.
 fn is_own_threshold(ways: &[Way], cycles: u64, core: &Core<'_>) -> bool {
     let same = |way: &Way, own: &Way| {
         own.msr == Some(LOAD_LATENCY) && (way.event, way.umask) == (own.event, own.umask)

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A remark that belongs beside the count.
+/// A remark on the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The vendor wants another name to be used.
@@ -21,7 +21,7 @@ pub enum Note {
     PrecisionUnknown,
     /// The other hyper-thread's counter of the same number may be corrupted: BJ122, BV98, HSD29.
     CorruptsSibling,
-    /// Latencies are right only while event 03H/82H is counted beside it on counter 0.
+    /// Latencies are right only while event 03H/82H is counted together with it on counter 0.
     NeedsAuxiliary,
     /// A function word without EN: the counter will stand still.
     NotEnabled,
@@ -38,12 +38,12 @@ impl fmt::Display for Note {
             Self::AnyThread => f.write_str(
                 "\"any\" at the end is read as AnyThread (both hyper-threads), not as a unit mask",
             ),
-            Self::OnlyPrecise => f.write_str("the event means little without :p"),
+            Self::OnlyPrecise => f.write_str("the event is meaningful only with :p"),
             Self::IgnoredBits(bits) => {
-                write!(f, "bits {bits:#x} of the raw code are left out, as perf does")
+                write!(f, "bits {bits:#x} of the raw code are ignored, as perf does")
             }
             Self::NoCounterMask => {
-                f.write_str("invert and edge mean nothing without a counter mask")
+                f.write_str("invert and edge have no effect without a counter mask")
             }
             Self::PrecisionUnknown => {
                 f.write_str("it is not known whether this code can be precise")
@@ -52,7 +52,7 @@ impl fmt::Display for Note {
                 "it may corrupt the same counter of the other hyper-thread (BJ122, BV98, HSD29)",
             ),
             Self::NeedsAuxiliary => {
-                f.write_str("latencies are right only while event 0x03/0x82 is counted beside it")
+                f.write_str("latencies are right only while event 0x03/0x82 is counted too")
             }
             Self::NotEnabled => f.write_str("the function word has no EN bit: nothing is counted"),
         }

@@ -16,7 +16,7 @@ pub enum PackError {
     #[error("{file} line {line}: {column} is {value:?}: {why}")]
     Field { file: String, line: u64, column: String, value: String, why: &'static str },
     /// The same name twice in one table.
-    #[error("{file}: the event {name:?} is there twice")]
+    #[error("{file}: the event {name:?} is given twice")]
     Twice { file: String, name: String },
     /// A table that is referred to but not there.
     #[error("{file} line {line}: there is no table {table:?}")]
@@ -28,13 +28,13 @@ pub enum PackError {
     #[error(transparent)]
     StaleOverride(Box<StaleOverride>),
     /// More than the layout can number.
-    #[error("{count} {what}: the layout has room for {most}")]
+    #[error("{count} {what}: the file's layout allows {most}")]
     TooMany { what: &'static str, count: usize, most: usize },
-    /// A user's events that are no JSON. The reason names line and column.
+    /// A user's events that are not JSON. The reason names line and column.
     #[error("the events are not in perfmon's form: {0}")]
     Json(#[from] serde_json::Error),
     /// A user's events that are JSON of another form.
-    #[error("it is neither a list of events nor has it one under \"Events\"")]
+    #[error("it is not a list of events, and has no list under \"Events\"")]
     NoList,
 }
 
@@ -48,7 +48,7 @@ pub struct RowError {
     pub name: String,
     /// The field.
     pub field: &'static str,
-    /// What stands there.
+    /// What is there.
     pub value: String,
     /// What is wrong with that.
     pub why: String,

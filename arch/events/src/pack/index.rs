@@ -95,7 +95,7 @@ fn ranges(sheet: &Sheet, line: usize, column: &str) -> Result<Vec<RangeInclusive
                 _ => Err(sheet.wrong(
                     line,
                     column,
-                    "this is no list of values and ranges up to 0xff",
+                    "this is not a list of values and ranges up to 0xff",
                 )),
             }
         })

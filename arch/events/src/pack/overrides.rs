@@ -20,7 +20,7 @@ pub struct Override {
     pub reason: String,
 }
 
-/// Whether `pattern`, a name or the beginning of some with `*` behind it, means `name`.
+/// Whether `pattern`, a name or the beginning of some with `*` after it, means `name`.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),

@@ -61,7 +61,7 @@ impl Row {
             return misfit("Counter", "fixed", format!("fixed counter {fixed}"), why);
         }
         if let (false, Some(msr)) = (intel, self.ways.iter().find_map(|way| way.msr)) {
-            let why = "no event of AMD's processors looks at an extra MSR";
+            let why = "no event of AMD's processors uses an extra MSR";
             return misfit("MSRIndex", "msr", hex(msr), why);
         }
         if self.any_thread && !intel {
@@ -69,7 +69,7 @@ impl Row {
             return misfit("AnyThread", "any", "1".to_string(), why);
         }
         if self.counters == 0 && self.fixed.is_none() {
-            let why = "there is no counter on which it could be counted";
+            let why = "no counter can count it";
             return misfit("Counter", "counters", hex(0), why);
         }
         Ok(())
@@ -110,7 +110,11 @@ pub(super) fn read(sheet: &Sheet, line: usize, vendor: Vendor) -> Result<Row, Pa
     let umasks = sheet.list(line, "umask", 0xffff)?;
     let msrs = sheet.list(line, "msr", u64::from(u32::MAX - 1))?;
     let ways = ways(&events, &umasks, &msrs).ok_or_else(|| {
-        sheet.wrong(line, "event", "events, unit masks and MSRs do not go together")
+        sheet.wrong(
+            line,
+            "event",
+            "the lists of events, unit masks and MSRs have different lengths",
+        )
     })?;
     let row = Row {
         name: name.to_string(),

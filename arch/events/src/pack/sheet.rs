@@ -64,7 +64,7 @@ impl Sheet {
         match parse(self.field(line, column)) {
             Some(value) if value <= most => Ok(value),
             Some(_) => Err(self.wrong(line, column, "the number is too large")),
-            None => Err(self.wrong(line, column, "this is no number")),
+            None => Err(self.wrong(line, column, "this is not a number")),
         }
     }
 
@@ -92,7 +92,7 @@ impl Sheet {
             .map(|part| parse(part).filter(|value| *value <= most))
             .collect::<Option<_>>()
             .ok_or_else(|| {
-                self.wrong(line, column, "this is no list of numbers, or one is too large")
+                self.wrong(line, column, "this is not a list of numbers, or one is too large")
             })
     }
 

@@ -206,13 +206,10 @@ fn a_users_mistakes_are_named() {
     let merge = |json: &str| Sources::default().merge_perfmon("mine", json);
     assert!(merge("{").unwrap_err().to_string().contains("not in perfmon's form"));
     for json in ["7", "{}", r#"{"Events": 1}"#] {
-        assert!(
-            merge(json).unwrap_err().to_string().contains("neither a list of events"),
-            "{json}"
-        );
+        assert!(merge(json).unwrap_err().to_string().contains("not a list of events"), "{json}");
     }
     for (row, part) in [
-        (r#"{"EventCode": "1"}"#, "event 0: EventName is \"\": there is none"),
+        (r#"{"EventCode": "1"}"#, "event 0: EventName is \"\": it is missing"),
         (
             r#"{"EventName": "A", "EventCode": "zz", "Counter": "0"}"#,
             "event 0 (A): EventCode is \"zz\"",
@@ -243,7 +240,7 @@ fn a_users_mistakes_are_named() {
 fn what_cannot_be_numbered_or_found_is_named() {
     let small = |count| write::small("names", count).map_err(|error| error.to_string());
     assert_eq!(small(65_534), Ok(65_534));
-    assert_eq!(small(65_535), Err("65535 names: the layout has room for 65534".to_string()));
+    assert_eq!(small(65_535), Err("65535 names: the file's layout allows 65534".to_string()));
     let mut sources = Sources::default();
     for table in ["there", "not there"] {
         let json = r#"[{"EventName": "A", "EventCode": "1", "Counter": "0"}]"#;

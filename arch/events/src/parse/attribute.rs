@@ -154,7 +154,7 @@ mod tests {
         assert!(error(&["p", "pp"]).contains("p is given twice"));
         assert!(error(&["u", "user"]).contains("user is given twice"));
         assert!(error(&["c"]).contains("c needs a value"));
-        assert!(error(&["c=x"]).contains("c is \"x\", which is no number"));
+        assert!(error(&["c=x"]).contains("c is \"x\", which is not a number"));
         assert!(error(&["edge=2"]).contains("edge is 2; it must be 0 or 1"));
         assert!(error(&["precise=4"]).contains("precise is \"4\""));
     }

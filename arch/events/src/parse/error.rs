@@ -3,7 +3,7 @@
 use alloc::string::String;
 use thiserror::Error;
 
-/// A text that asks for events is not understood.
+/// A text that requests events is not understood.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("byte {at}: {kind}")]
 pub struct ParseError {
@@ -27,7 +27,7 @@ pub enum ParseErrorKind {
     #[error("the group is not closed: '}}' is missing")]
     OpenGroup,
     /// A brace inside braces.
-    #[error("a group cannot stand inside a group")]
+    #[error("a group cannot contain a group")]
     NestedGroup,
     /// A slash without its counterpart.
     #[error("the terms are not closed: '/' is missing")]
@@ -41,8 +41,8 @@ pub enum ParseErrorKind {
     /// A term that needs a value.
     #[error("{0} needs a value: {0}=number")]
     MissingValue(String),
-    /// A value that is no number.
-    #[error("{name} is {value:?}, which is no number (decimal, or hexadecimal with 0x)")]
+    /// A value that is not a number.
+    #[error("{name} is {value:?}, which is not a number (decimal, or hexadecimal with 0x)")]
     Number { name: String, value: String },
     /// A switch that is neither on nor off.
     #[error("{name} is {value}; it must be 0 or 1")]
@@ -50,11 +50,11 @@ pub enum ParseErrorKind {
     /// The same thing twice.
     #[error("{0} is given twice")]
     Twice(String),
-    /// `event=` beside an event's name, or twice.
+    /// `event=` in addition to an event's name, or twice.
     #[error("two events in one pair of slashes")]
     TwoEvents,
     /// A part of a function word that is not known.
-    #[error("{0:?} is no part of a function word; known are {KNOWN_FLAGS}")]
+    #[error("{0:?} is not a part of a function word; known are {KNOWN_FLAGS}")]
     UnknownFlag(String),
     /// A part of a function word that is too large for its place.
     #[error("{value:#x} shifted left by {shift} does not fit into 32 bits")]

@@ -68,7 +68,7 @@ fn named(part: &Part<'_>) -> Pmu {
     Pmu { name: part.text.to_string(), at: part.at }
 }
 
-/// A name, `rNNN` or `fixedN`, with what follows it behind colons.
+/// A name, `rNNN` or `fixedN`, with what follows it after colons.
 fn base(part: &Part<'_>, attributes: &mut Attributes) -> Result<Base, ParseError> {
     let (first, behind) = match part.split_once(':') {
         Some((first, behind)) => (first, Some(behind)),
@@ -98,7 +98,7 @@ fn base(part: &Part<'_>, attributes: &mut Attributes) -> Result<Base, ParseError
     Ok(Base::Name(pieces))
 }
 
-/// Names have letters, digits and a few signs; `=` stands in a few of perfmon's older names.
+/// Names have letters, digits and a few signs; `=` is in a few of perfmon's older names.
 pub(super) fn check_name(part: &Part<'_>) -> Result<(), ParseError> {
     if part.text.is_empty() {
         return Err(fail(part.at, Kind::MissingEvent));

@@ -123,7 +123,7 @@ fn item(part: &Part<'_>) -> Result<Item, ParseError> {
     let Some(inside) = part.text.strip_prefix('{') else {
         return event::event(part).map(|request| Item { requests: vec![request] });
     };
-    // `split` has made sure that the brace is closed, and a brace between slashes is no letter of a
+    // `split` has made sure that the brace is closed, and a brace between slashes is not a letter of a
     // term.
     let (members, behind) = match closing(inside) {
         Some(end) => (&inside[..end], Part::new(&inside[end + 1..], part.at + end + 2)),

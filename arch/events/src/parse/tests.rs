@@ -53,7 +53,7 @@ fn p2_raw_forms() {
     assert_eq!((dotted.attributes.user, dotted.attributes.cmask), (Some(true), Some(2)));
     for (text, at) in [("0xc4.", 5), ("0xc4.x", 5), ("0xzz.0x1", 0), ("0x1.2.3", 4)] {
         let error = parse_event(text).unwrap_err();
-        assert!(error.at == at && error.to_string().contains("is no number"), "{text}: {error}");
+        assert!(error.at == at && error.to_string().contains("is not a number"), "{text}: {error}");
     }
     assert_eq!(one("R5301c0:u").base, Base::Raw(0x53_01c0));
     assert_eq!(one("r100000111c4").base, Base::Raw(0x0100_0001_11c4));
@@ -109,7 +109,7 @@ fn c7_errors_carry_their_place() {
         ("a,", 2, "an event is missing"),
         ("a b", 1, "unexpected character ' '"),
         ("{a,b", 0, "not closed"),
-        ("a,{b,{c}}", 5, "inside a group"),
+        ("a,{b,{c}}", 5, "cannot contain a group"),
         ("a}", 1, "unexpected character '}'"),
         ("{}", 1, "an event is missing"),
         ("{a}x", 3, "unexpected character 'x'"),
@@ -117,14 +117,14 @@ fn c7_errors_carry_their_place() {
         ("x,cpu/event=1", 5, "not closed"),
         ("cpu/event=1,blah=2/", 12, "unknown term \"blah\""),
         ("cpu/event=1,event=2/", 12, "event is given twice"),
-        ("cpu/event=zz/", 10, "no number"),
+        ("cpu/event=zz/", 10, "not a number"),
         ("cpu//", 4, "an event is missing"),
         ("cpu/umask=1/", 4, "an event is missing"),
         ("cpu/event=1,config=2/", 4, "two events"),
         ("cpu/event=1/zz", 12, "unknown modifier"),
         ("r12345678901234567", 0, "16 hexadecimal digits"),
-        ("r1c0:c=", 5, "no number"),
-        ("a,0x12|bogus", 7, "no part of a function word"),
+        ("r1c0:c=", 5, "not a number"),
+        ("a,0x12|bogus", 7, "not a part of a function word"),
         ("a:", 2, "an event is missing"),
         ("a::", 3, "an event is missing"),
         ("a,0xc0}", 6, "unexpected character '}'"),

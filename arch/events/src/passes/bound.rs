@@ -39,7 +39,7 @@ fn relaxed(problem: &Problem) -> usize {
             growing.add(wide(demand, false) << 1);
         }
     }
-    // Requests that are counted beside ones that are alone need those passes anyway.
+    // Requests that are counted together with ones that are alone need those passes anyway.
     ((growing.passes + alone) as usize).max(1)
 }
 

@@ -82,14 +82,14 @@ pub struct Refused {
 
 /// No plan at all: the correlates alone do not fit into one pass.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("they are to be counted in every pass, but {0}")]
+#[error("they must be counted in every pass, but {0}")]
 pub struct CorrelatesConflict(pub Conflict);
 
 /// Spreads a set over passes.
 ///
 /// # Errors
 /// [`CorrelatesConflict`] if the correlates by themselves cannot be counted at the same time. Items
-/// that do not fit are no error: they are in [`Plan::refused`], and the rest is planned.
+/// that do not fit are not error: they are in [`Plan::refused`], and the rest is planned.
 pub fn plan(set: &EventSet, effort: Effort) -> Result<Plan, CorrelatesConflict> {
     let problem = Problem {
         demands: set.requests.iter().map(Demand::new).collect(),

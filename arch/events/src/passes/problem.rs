@@ -13,7 +13,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Whether the items with these numbers fit into one pass, the correlates beside them.
+    /// Whether the items with these numbers fit into one pass, the correlates in addition to them.
     pub fn fits(&self, items: &[usize]) -> bool {
         solve(&self.pass(items)).is_some()
     }
@@ -68,7 +68,7 @@ impl Problem {
         order
     }
 
-    /// Whether two items ask for the very same.
+    /// Whether two items request the very same.
     pub fn same(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.items[a], &self.items[b]);
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.demands[*a] == self.demands[*b])

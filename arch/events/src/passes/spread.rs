@@ -58,7 +58,7 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     let mut edges = Vec::new();
     let mut owners = Vec::new();
     for (number, class) in everywhere.iter().enumerate() {
-        // Correlates do not count beside requests that are alone: their class has no unit there.
+        // Correlates do not count together with requests that are alone: their class has no unit there.
         for _ in 0..count {
             let right = places[*class].pop()?;
             edges.push(Edge { left: Some(msrs.addresses.len() + number), right });

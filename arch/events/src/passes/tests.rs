@@ -228,7 +228,7 @@ mod with_tables {
         let correlate = parse_event("cycles:c=1").unwrap();
         set.add_correlate(&correlate, &skylakex(), Some(&core("skylakex"))).unwrap();
         let planned = plan(&set, Effort::default()).unwrap();
-        // Three of four counters are left beside it.
+        // Three of four counters are left.
         assert_eq!((planned.passes.len(), planned.is_optimal()), (3, true));
         for pass in &planned.passes {
             assert_eq!(names(&set, pass).last().unwrap(), "cycles:c=1");

@@ -179,7 +179,7 @@ impl EventSelect {
         Ok(select)
     }
 
-    /// The fields that `bits` of a register of this vendor lie in, as the manuals call them, in
+    /// The fields that `bits` of a register of this vendor are in, as the manuals call them, in
     /// rising order.
     pub fn fields(bits: u64, vendor: Vendor) -> impl Iterator<Item = &'static str> {
         let above = match vendor {

@@ -14,13 +14,15 @@ pub enum TableError {
     #[error("the event table has {0} bytes, less than the {HEADER_BYTES} of its header")]
     NoHeader(usize),
     /// Another kind of file.
-    #[error("this is no event table: it starts with {0:02x?}")]
+    #[error("this is not an event table: it starts with {0:02x?}")]
     Magic([u8; 8]),
     /// Made by another release.
     #[error("the event table has layout version {found}; this release reads version {VERSION}")]
     Version { found: u16 },
     /// The end is missing.
-    #[error("the event table is truncated: its header announces {announced} bytes, {present} came")]
+    #[error(
+        "the event table is truncated: its header announces {announced} bytes, the file has {present}"
+    )]
     Truncated { announced: usize, present: usize },
     /// Bits changed on the way.
     #[error("the event table is damaged: its checksum is {found:08x}, not {announced:08x}")]
@@ -39,7 +41,7 @@ pub enum NoCore {
     Unknown(CpuKey),
     /// A hybrid part, and the key does not say which of its cores is meant.
     #[error(
-        "{cpu} is hybrid: CPUID leaf 0x1A must tell which of its cores is meant ({})",
+        "{cpu} is hybrid: CPUID leaf 0x1A must identify which of its cores is meant ({})",
         .cores.join(", ")
     )]
     CoreType { cpu: CpuKey, cores: Vec<String> },

@@ -28,7 +28,7 @@ pub enum TextError {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum Wrong {
-    /// A part of it is no number.
+    /// A part of it is not a number.
     #[error("the {what} is {text:?}; it must be 1 to 8 hexadecimal digits")]
     Number { what: &'static str, text: String },
     /// Too few or too many parts.

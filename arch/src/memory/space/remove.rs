@@ -11,7 +11,7 @@ const ENTRIES: u64 = 512;
 const TOP_LEVEL: u32 = 4;
 
 impl Space {
-    /// Unmaps what lies in `range`, which begins and ends where no other thing's page table reaches, and gives the tables that
+    /// Unmaps what is in `range`, which begins and ends where no other thing's page table reaches, and gives the tables that
     /// become empty to `frames`. The memory itself is the caller's. TLBs are the caller's business, on every processor that
     /// uses the space.
     pub fn remove(&mut self, range: &Range<u64>, frames: &mut Frames) {

@@ -61,7 +61,7 @@ pub enum Unfrozen {
     #[error("{0}")]
     Refused(PmuError),
     /// The bit does not stay.
-    #[error("IA32_DEBUGCTL does not hold FREEZE_PERFMON_ON_PMI")]
+    #[error("FREEZE_PERFMON_ON_PMI cannot be set in IA32_DEBUGCTL")]
     DoesNotHold,
     /// There is no second counter to see it by.
     #[error("there is no second counter to see it by")]
@@ -82,9 +82,9 @@ pub enum Unfrozen {
     /// The status does not show it, so it could not be ended by the status.
     #[error("the counters stopped, but the status has no frozen bit")]
     NoStatus,
-    /// They do not go on.
+    /// They do not continue.
     #[error(
-        "the counters, once frozen, counted {seen} of {stated} instructions when they were to go on"
+        "the counters, once frozen, counted {seen} of {stated} instructions after they were started again"
     )]
     Stuck { seen: u64, stated: u64 },
 }

@@ -120,7 +120,7 @@ const WITHOUT_LEAF_23: [u32; 5] = [0x97, 0x9a, 0xb7, 0xba, 0xbf];
 const CORE: u32 = 0x40;
 
 /// On a hybrid package without leaf 0x23, leaf 0xA says what the kinds of core share, and a performance core has two counters and
-/// the fixed one of slots besides (Linux, `arch/x86/events/intel/core.c`, `intel_pmu_init`). They are used if they answer.
+/// the fixed one of slots too (Linux, `arch/x86/events/intel/core.c`, `intel_pmu_init`). They are used if they answer.
 fn performance_core(registers: &mut dyn Registers, seen: &mut Capabilities) {
     let signature = registers.cpuid(1, 0).eax;
     let (family, model) = (signature >> 8 & 0xf, signature >> 4 & 0xf | signature >> 12 & 0xf0);
@@ -150,7 +150,7 @@ fn metrics(registers: &mut dyn Registers, seen: &Capabilities) -> bool {
         && registers.rdmsr(numbers::PERF_METRICS).is_ok()
 }
 
-/// Its registers have to be there: a hypervisor may announce the DS area and have no PEBS.
+/// Its registers must be there: a hypervisor may announce the DS area and have no PEBS.
 fn pebs(registers: &mut dyn Registers, seen: &mut Capabilities) -> bool {
     let misc = registers.rdmsr(crate::msr::IA32_MISC_ENABLE).unwrap_or(PEBS_UNAVAILABLE);
     let adaptive = Format::of(seen.perf).is_some_and(Format::is_adaptive);
@@ -187,7 +187,7 @@ fn full_width(registers: &mut dyn Registers, seen: &mut Capabilities) {
     }
 }
 
-/// The registers beside the counters have no announcement: whoever answers is there.
+/// The registers in addition to the counters have no announcement: a register that responds exists.
 fn extra(registers: &mut dyn Registers) -> Vec<Msr> {
     [numbers::OFFCORE_RSP_0, numbers::OFFCORE_RSP_1, numbers::LOAD_LATENCY, numbers::FRONTEND]
         .into_iter()

@@ -113,7 +113,7 @@ pub struct Capabilities {
     pub lbr: LbrKind,
     /// MSR_PERF_METRICS exists.
     pub metrics: bool,
-    /// Registers beside the counters that events read: offcore response, load latency, front end.
+    /// Registers in addition to the counters that events read: offcore response, load latency, front end.
     pub extra: Vec<Msr>,
     /// AMD's instructions-retired counter exists (leaf 0x80000008 EBX\[1\]).
     pub irperf: bool,
@@ -282,7 +282,7 @@ impl Capabilities {
         self.pebs_format().is_some_and(Format::is_adaptive)
     }
 
-    /// The groups that PEBS records can have beside the basic one; none before format 4.
+    /// The groups that PEBS records can have in addition to the basic one; none before format 4.
     #[must_use]
     pub fn record_groups(&self) -> Groups {
         match (self.pebs_format(), self.architectural_pebs) {
@@ -370,7 +370,7 @@ impl Capabilities {
         u64::from(self.fixed) << 32 | u64::from(self.general)
     }
 
-    /// What is offered beside counters, in words, for the report.
+    /// What is offered in addition to counters, in words, for the report.
     #[must_use]
     pub fn features(&self) -> Vec<&'static str> {
         let list = [

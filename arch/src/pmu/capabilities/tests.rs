@@ -173,7 +173,7 @@ fn i11_leaf_23_wins_where_it_is_announced() {
     assert_eq!(of(1 << 1, 1), (0x3ff, 0xf, 0xff, true, false));
     assert_eq!(of(1 << 3, 2), (0xf, 7, 0x1dff, false, true));
     assert_eq!(of(0, 0), plain);
-    // EBX of leaf 0xA takes events away; what lies beyond its length says nothing.
+    // EBX of leaf 0xA takes events away; what is beyond its length says nothing.
     let mut leaf = version(4, 0);
     leaf[1] = 0xf00f;
     assert_eq!(of_intel(&intel().leaf(0xa, 0, leaf)).events, 0xf0);
@@ -333,7 +333,7 @@ fn a_status_that_sticks_is_told_by_the_fault_alone() {
 }
 
 /// Skymont's fixed counters 4 and 5 count what code need not raise (SDM vol. 3, fixed-function counters): nothing is expected
-/// of them. Counter 6, retired slots, goes on with any code.
+/// of them. Counter 6, retired slots, continues with any code.
 #[test]
 fn all_fixed_counters_but_4_and_5_count_with_any_code() {
     let mut has = of_intel(&intel());

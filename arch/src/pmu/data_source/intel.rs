@@ -7,7 +7,7 @@ use super::{DataSource, Encoding, Level, Snoop};
 /// Flags that [`super::Words::datum`] adds: a store; one of which it is told alone whether the first level had the line.
 pub(super) const STORE: u32 = 1 << 30;
 pub(super) const HIT_ONLY: u32 = 1 << 29;
-/// Beside that, whether the second-level TLB had it and whether it was locked: precise stores (Linux, `precise_store_data`).
+/// In addition to that, whether the second-level TLB had it and whether it was locked: precise stores (Linux, `precise_store_data`).
 pub(super) const WITH_FLAGS: u32 = 1 << 28;
 
 /// The table of Sandy Bridge; the others change some of it.

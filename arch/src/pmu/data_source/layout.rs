@@ -44,7 +44,7 @@ pub struct Words {
     pub encoding: Encoding,
     /// The latency has two parts: of the instruction in bits 15:0, of the data in bits 47:32.
     pub splits: bool,
-    /// Event 03/82 has to be counted beside that of load latency (Linux, `PMU_FL_MEM_LOADS_AUX`).
+    /// Event 03/82 must be counted together with that of load latency (Linux, `PMU_FL_MEM_LOADS_AUX`).
     pub auxiliary: bool,
     /// There is an event that samples the source and the latency of stores: its code and unit mask.
     pub stores: Option<(u16, u16)>,
@@ -56,7 +56,7 @@ pub struct Words {
 /// The event of precise stores.
 pub const PRECISE_STORE: (u16, u16) = (0xcd, 0x02);
 
-/// What records of an event tell beside the address.
+/// What records of an event tell in addition to the address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Told {
     /// Nothing.

@@ -67,13 +67,13 @@ impl Driver {
             return refuse("a period of 0 events never ends");
         }
         if period > mask {
-            return refuse("the period does not fit the counter");
+            return refuse("the period does not fit into the counter");
         }
         let value = period.wrapping_neg() & mask;
-        // Without a status register, the top bit tells whether the counter overflowed.
+        // Without a status register, the top bit states whether the counter overflowed.
         if self.layout.global.is_none() && value <= mask / 2 {
             return refuse(
-                "without a status register a period has to fit one bit less than the counter",
+                "without a status register a period must fit into one bit less than the counter has",
             );
         }
         self.settable(counter, value)?;
@@ -117,7 +117,7 @@ impl Driver {
     }
 
     /// Whether PERF_METRICS overflowed since the status was last cleared: its shares are of no known slots then (SDM vol. 3,
-    /// 20.3.9.3; Linux takes what there is at that instant and starts both anew, in `handle_pmi_common`).
+    /// 20.3.9.3; Linux takes what there is at that instant and starts both again, in `handle_pmi_common`).
     ///
     /// # Errors
     /// The status cannot be read.
@@ -125,7 +125,7 @@ impl Driver {
         Ok(self.capabilities.metrics && self.status(registers)?.contains(GlobalStatus::METRICS))
     }
 
-    /// Starts slots and PERF_METRICS anew, in the order that they need: slots first (Linux,
+    /// Starts slots and PERF_METRICS again, in the order that they need: slots first (Linux,
     /// `arch/x86/events/intel/core.c`).
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub enum PmuError {
     #[error("{counter} has no {attribute}: {reason}")]
     Attribute { counter: Counter, attribute: &'static str, reason: &'static str },
     /// An event code or unit mask that is too large.
-    #[error("{what} {value:#x} is too large for {counter}; the greatest is {max:#x}")]
+    #[error("{what} {value:#x} is too large for {counter}; the maximum is {max:#x}")]
     TooLarge { counter: Counter, what: &'static str, value: u64, max: u64 },
     /// A value that the counter cannot be given.
     #[error("{counter} cannot be set to {value:#x}: {reason}")]

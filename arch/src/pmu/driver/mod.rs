@@ -1,6 +1,6 @@
 //! One driver for every programming model.
 //!
-//! The differences lie in [`Layout`] (where the registers are) and in three questions that [`Capabilities`]
+//! The differences are in [`Layout`] (where the registers are) and in three questions that [`Capabilities`]
 //! answers: is there a global control, does a write extend the sign, how does a PMI freeze. A counter is programmed
 //! with its own enable on and counts while the [`Gate`] is open: one WRMSR to the global control where there is one,
 //! else one to each event select.
@@ -102,13 +102,13 @@ impl Driver {
         self.exists(counter)?;
         if selection.interrupt && !self.capabilities.overflows(counter) {
             let (attribute, reason) =
-                ("interrupt at its overflow that could be used", "it was tried at the start");
+                ("usable interrupt at its overflow", "it was tried at the start");
             return Err(PmuError::Attribute { counter, attribute, reason });
         }
         self.write_records(registers, counter, selection)?;
         if let Some((msr, value)) = selection.extra {
             if !self.capabilities.extra.contains(&msr) {
-                return Err(PmuError::Unsupported("such extra register for an event"));
+                return Err(PmuError::Unsupported("extra register with this number for events"));
             }
             write(registers, msr, value)?;
         }
@@ -190,7 +190,7 @@ impl Driver {
         self.acknowledge(registers, status)
     }
 
-    /// Lets MSR_PERF_METRICS count along with fixed counter 3, which has to be programmed as well.
+    /// Lets MSR_PERF_METRICS count along with fixed counter 3, which must be programmed as well.
     ///
     /// # Errors
     /// There is no such register.

@@ -16,7 +16,7 @@ const PRECISE_STORES: u64 = 1 << 63;
 const PRECISE_STORE_COUNTER: Counter = Counter::General(3);
 
 impl Driver {
-    /// Switches PEBS on for `counter` if `selection` asks for it, else off.
+    /// Switches PEBS on for `counter` if `selection` requests it, else off.
     pub(super) fn write_records(
         &mut self,
         registers: &mut dyn Registers,
@@ -35,12 +35,12 @@ impl Driver {
             return refuse("the processor does not offer it there");
         }
         if selection.interrupt {
-            return refuse("its buffer interrupts, and not the counter");
+            return refuse("the PEBS buffer raises its interrupts, not the counter");
         }
         let store = self.capabilities.memory.precise_stores
             && (selection.event, selection.umask) == PRECISE_STORE;
         if store && counter != PRECISE_STORE_COUNTER {
-            return refuse("precise stores are counter 3's alone");
+            return refuse("only counter 3 has precise stores");
         }
         if self.capabilities.architectural_pebs.is_some() {
             // What `use_store` wrote says the groups.

@@ -38,7 +38,7 @@ pub struct Selection {
     pub any_thread: bool,
     /// An overflow raises a PMI.
     pub interrupt: bool,
-    /// A register beside the counter that the event reads, and its value.
+    /// A register in addition to the counter that the event reads, and its value.
     pub extra: Option<(Msr, u64)>,
     /// The counter writes PEBS records instead of overflowing: see [`crate::pmu::pebs`].
     pub precise: bool,

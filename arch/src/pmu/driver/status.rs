@@ -36,7 +36,7 @@ impl Driver {
         Ok(GlobalStatus::from_bits_retain(status))
     }
 
-    /// Clears bits of the status. Clearing a frozen bit lets counters or branch records go on.
+    /// Clears bits of the status. Clearing a frozen bit lets counters or branch records continue.
     ///
     /// # Errors
     /// The register refuses.

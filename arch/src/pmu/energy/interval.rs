@@ -15,7 +15,7 @@ pub trait Source {
     fn now(&mut self) -> u64;
     /// Ticks of the TSC in a second.
     fn hz(&self) -> u64;
-    /// What it tells of its energy.
+    /// What it reports its energy.
     fn energy(&self) -> &Energy;
 }
 
@@ -25,7 +25,7 @@ const GIVEN_UP: u64 = 10;
 
 /// No register moved.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the register stands still: it read {reads:#x} for {ms} ms")]
+#[error("the register does not change: it read {reads:#x} for {ms} ms")]
 pub struct Still {
     /// What it read.
     pub reads: u32,
@@ -59,7 +59,7 @@ pub struct Interval {
     end: u64,
     /// Ticks from one update to the next.
     update: u64,
-    /// Ticks after which the registers have to be read again.
+    /// Ticks after which the registers must be read again.
     gap: u64,
     read: u64,
     late: bool,
@@ -143,7 +143,7 @@ impl Interval {
         self.late
     }
 
-    /// Each domain, in the order asked for.
+    /// Each domain, in the order requested.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts

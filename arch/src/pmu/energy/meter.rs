@@ -30,7 +30,7 @@ impl Meter {
         self.total
     }
 
-    /// Seconds within which a register with this unit (14 means 2^-14 J) has to be read again.
+    /// Seconds within which a register with this unit (14 means 2^-14 J) must be read again.
     #[must_use]
     pub const fn seconds(unit: u8) -> u64 {
         (1 << 32 >> unit) / MOST_WATTS

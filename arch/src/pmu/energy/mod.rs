@@ -1,7 +1,7 @@
-//! Energy (RAPL): what a processor tells of it, and how it is read.
+//! Energy (RAPL): what a processor reports it, and how it is read.
 //!
-//! Intel, from Sandy Bridge on: SDM vol. 3, 15.10.1 to 15.10.5, and vol. 4. No bit of CPUID tells of it, so the registers are tried. AMD,
-//! from Zen on: PPR of family 17h, MSRC001_0299 to MSRC001_029B; CPUID tells. Each register counts in 32 bits and starts over at 0; it
+//! Intel, from Sandy Bridge on: SDM vol. 3, 15.10.1 to 15.10.5, and vol. 4. No bit of CPUID reports it, so the registers are tried. AMD,
+//! from Zen on: PPR of family 17h, MSRC001_0299 to MSRC001_029B; CPUID states. Each register counts in 32 bits and starts over at 0; it
 //! moves about once in a millisecond, by all that was used meanwhile.
 
 mod interval;
@@ -68,7 +68,7 @@ const FIXED_MEMORY_UNIT: u8 = 16;
 /// Sapphire Rapids and Emerald Rapids count the platform in joules (there); Granite Rapids too (Linux, `turbostat.c`).
 const FIXED_PLATFORM: [u32; 4] = [0x8f, 0xcf, 0xad, 0xae];
 
-/// What a processor tells of its energy: found out once.
+/// What a processor reports its energy: found out once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Energy {
     amd: bool,
@@ -103,24 +103,22 @@ fn is_filtered(registers: &mut dyn Registers) -> bool {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum NoEnergy {
     /// The maker is neither Intel nor AMD.
-    #[error("energy is told by Intel's and AMD's processors")]
+    #[error("only Intel's and AMD's processors report energy")]
     OtherMaker,
     /// AMD's CPUID denies it.
-    #[error("CPUID denies RAPL (leaf 0x80000007 EDX[14])")]
+    #[error("CPUID does not announce RAPL (leaf 0x80000007 EDX[14])")]
     Denied,
     /// The register of units raises #GP.
     #[error("this processor has no RAPL: MSR {0:#x} does not exist")]
     Faults(u32),
     /// The register of units reads 0.
-    #[error(
-        "MSR {0:#x}, the unit of energy, reads 0: RAPL is not shown here, as below a hypervisor"
-    )]
+    #[error("MSR {0:#x}, the unit of energy, reads 0: RAPL is hidden, as by a hypervisor")]
     NoUnit(u32),
     /// Nothing reads energy here.
-    #[error("energy is read around a whole [[snippet]] or [[count]], and not here")]
+    #[error("energy is only read before and after a whole [[snippet]] or [[count]]")]
     NotHere,
     /// Silvermont or Airmont.
-    #[error("the energy of Silvermont and Airmont is in other units, and not read")]
+    #[error("Silvermont and Airmont report energy in other units, which are not supported")]
     OtherUnit,
 }
 

@@ -1,4 +1,4 @@
-//! AMD's instruction-based sampling: the processor tags one operation, or one fetch, and tells what became of it.
+//! AMD's instruction-based sampling: the processor tags one operation, or one fetch, and states what became of it.
 //!
 //! After so many cycles or operations the next operation is tagged. When it retires, the unit stops, its registers say of
 //! which instruction it is and what it did, and an interrupt comes through an entry of the extended local vector table. The

@@ -23,15 +23,15 @@ const MIDDLE: u64 = 64;
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 pub enum PeriodError {
     /// It is not a multiple of 16.
-    #[error("IBS counts in steps of {STEP}: a period of {asked} is none, the nearest are {} and {}", asked / STEP * STEP, asked / STEP * STEP + STEP)]
+    #[error("IBS periods are multiples of {STEP}, {asked} is not; the nearest are {} and {}", asked / STEP * STEP, asked / STEP * STEP + STEP)]
     Step {
-        /// What was asked for.
+        /// What was requested.
         asked: u64,
     },
     /// It does not fit the register.
     #[error("a period of {asked} is out of IBS's range, which is {STEP} to {most} here")]
     Range {
-        /// What was asked for.
+        /// What was requested.
         asked: u64,
         /// The longest.
         most: u64,
@@ -243,7 +243,7 @@ mod tests {
         let range = PeriodError::Range { asked: 0x7ff_fff0, most: 0x7ff_ffb0 };
         assert_eq!(period(0x7ff_fff0).randomised(ALL), Err(range));
         assert!(period(0x7ff_ffb0).randomised(ALL).is_ok());
-        // A filter stays beside it, whichever comes first.
+        // A filter stays in addition to it, whichever comes first.
         let filtered = period(256).randomised(ALL).unwrap().of_loads_from(128, ALL);
         assert_eq!(filtered.off() >> 59, 16);
     }

@@ -7,7 +7,7 @@ use crate::pmu::capabilities::LbrKind;
 const MISPREDICTED: u64 = 1 << 63;
 /// AMD's TO: the record holds a branch that retired.
 const AMD_VALID: u64 = 1 << 63;
-/// AMD's TO: reserved. Zen 4 sets it in records that are no branches (Linux, `amd_pmu_lbr_read`: "discard erroneous branch entries").
+/// AMD's TO: reserved. Zen 4 sets it in records that are not branches (Linux, `amd_pmu_lbr_read`: "discard erroneous branch entries").
 const AMD_RESERVED: u64 = 1 << 61;
 /// AMD: addresses have 58 bits.
 const AMD_ADDRESS_BITS: u32 = 58;
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// What each kind of record tells beside the addresses.
+    /// What each kind of record states in addition to the addresses.
     #[test]
     fn flags_and_cycles_stand_where_the_kind_has_them() {
         let architectural =

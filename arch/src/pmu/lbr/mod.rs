@@ -55,10 +55,10 @@ pub fn start(
     let rings = LbrSelect::NOT_KERNEL | LbrSelect::NOT_USER;
     let by_ring = matches!(has.lbr, LbrKind::Architectural { .. }) && rings.contains(filter);
     if filter.contains(LbrSelect::CALL_STACK) && !has.call_stacks {
-        return Err(PmuError::Unsupported("branch records as a stack of calls"));
+        return Err(PmuError::Unsupported("branch records in call-stack mode"));
     }
     if !filter.is_empty() && !filterable && !by_ring {
-        return Err(PmuError::Unsupported("such filter of branch records"));
+        return Err(PmuError::Unsupported("filter of branch records with these bits"));
     }
     stop(registers, has)?;
     clear(registers, has)?;
@@ -73,7 +73,7 @@ pub fn start(
 }
 
 /// The one register that switches recording, and its values for on and off: for a [`super::Gate`]. What `start` sets up
-/// beside it has to be in place.
+/// in addition to it must be in place.
 ///
 /// # Errors
 /// There are no records, or a register cannot be read.
@@ -149,7 +149,7 @@ pub fn each<E>(
     Ok(())
 }
 
-/// The branch of a record that stands in memory, as an adaptive PEBS record has it: in the form of the registers.
+/// The branch of a record that is in memory, as an adaptive PEBS record has it: in the form of the registers.
 #[must_use]
 pub fn recorded(kind: LbrKind, from: u64, to: u64, info: u64) -> Option<Branch> {
     format::branch(kind, from, to, Some(info))

@@ -1,7 +1,7 @@
 //! Records of architectural PEBS: a header that states the groups, and after it the groups. A record may come in fragments,
 //! each with a header of its own.
 //!
-//! The layouts are Linux's (`struct arch_pebs_header` and those behind it in `perf_event.h`; their order, also that of the
+//! The layouts are Linux's (`struct arch_pebs_header` and those after it in `perf_event.h`; their order, also that of the
 //! vector registers, in `setup_arch_pebs_sample_data`). How sizes are rounded is not told there: up to 56 bytes after the
 //! last group are taken as such.
 
@@ -28,7 +28,7 @@ const YMM_WORDS: usize = 32;
 const MASK_WORDS: usize = 8;
 const ZMM_WORDS: usize = 64;
 const ZMM_HIGH_WORDS: usize = 128;
-/// Words after the last group that are no contradiction.
+/// Words after the last group that are not contradiction.
 const PADDING: usize = 7;
 
 /// Header: size in bytes, bits 15:0; further fragments follow, 31; groups.
@@ -108,7 +108,7 @@ impl Header {
 }
 
 impl<'a> Architectural<'a> {
-    /// The record at the front of `words`, and how many words it has; nothing if it is a header without groups, which stands in
+    /// The record at the front of `words`, and how many words it has; nothing if it is a header without groups, which is in
     /// front of a record.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ impl<'a> Architectural<'a> {
         Ok(())
     }
 
-    /// The groups that can be asked for by [`super::DataConfig`].
+    /// The groups that can be requested by [`super::DataConfig`].
     #[must_use]
     pub fn groups(&self) -> Groups {
         self.common.groups()

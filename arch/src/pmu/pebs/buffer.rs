@@ -57,7 +57,7 @@ impl BufferBase {
         PAGE << (self.0 & SIZE)
     }
 
-    /// The physical address of `linear`, an address of the heap. It lies in the window of all physical memory, as one piece; in
+    /// The physical address of `linear`, an address of the heap. It is in the window of all physical memory, as one piece; in
     /// host tests the model's physical addresses are those of the process.
     #[must_use]
     pub const fn physical(linear: u64) -> u64 {

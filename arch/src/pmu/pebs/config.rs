@@ -20,7 +20,7 @@ const GENERAL_AT: u32 = 32;
 const FIXED_AT: u32 = 48;
 
 bitflags! {
-    /// The groups that a record can have beside the basic one (SDM vol. 3, 20.9.2.3; Linux, `PEBS_DATACFG_*`).
+    /// The groups that a record can have in addition to the basic one (SDM vol. 3, 20.9.2.3; Linux, `PEBS_DATACFG_*`).
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct Groups: u32 {
         /// Data address, source, latency, transactions.
@@ -43,7 +43,7 @@ bitflags! {
 pub struct DataConfig {
     /// The groups.
     pub groups: Groups,
-    /// Branch records, 1 to 256, where the group is asked for; the newest first.
+    /// Branch records, 1 to 256, where the group is requested; the newest first.
     pub branches: u16,
     /// General-purpose counters whose values are wanted, as a bitmap of 16.
     pub general: u16,
@@ -57,7 +57,7 @@ impl DataConfig {
     /// What samples need: the data access and the general registers.
     pub const SAMPLES: Self = Self { groups: Groups::MEMORY.union(Groups::GENERAL), ..Self::BASIC };
 
-    /// The register's value. Fields of groups that are not asked for are 0.
+    /// The register's value. Fields of groups that are not requested are 0.
     #[must_use]
     pub const fn bits(self) -> u64 {
         let mut bits = self.groups.bits() as u64;
@@ -71,7 +71,7 @@ impl DataConfig {
         bits
     }
 
-    /// What a value asks for; `None` if it has a bit that no format knows.
+    /// What a value requests; `None` if it has a bit that no format knows.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         const FIELDS: u64 = 0xff << BRANCHES_AT | 0xffff << GENERAL_AT | 0xff << FIXED_AT;

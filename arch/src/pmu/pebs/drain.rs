@@ -68,8 +68,8 @@ pub struct Drain {
     pub records: u64,
     /// Drains that found the buffer full, so that records may have been lost.
     pub full: u64,
-    /// Drains that found something that is no record, and gave the rest of the buffer up. Of architectural records, whose
-    /// headers tell where the next one begins: how many were none.
+    /// Drains that found something that is not a record, and gave the rest of the buffer up. Of architectural records, whose
+    /// headers state where the next one begins: how many were none.
     pub malformed: u64,
 }
 
@@ -180,7 +180,7 @@ impl Drain {
     pub fn take_architectural(&mut self, each: &mut dyn FnMut(&Architectural<'_>)) {
         let [done, end] = self.seen;
         self.seen[0] = end;
-        // SAFETY: as in `take`; the bytes lie in the buffer, by `fetch`.
+        // SAFETY: as in `take`; the bytes are in the buffer, by `fetch`.
         let mut words = unsafe {
             let base = (&raw const (*self.area).base).read();
             core::slice::from_raw_parts((base + done) as *const u64, (end - done) as usize / 8)

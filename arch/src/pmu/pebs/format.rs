@@ -72,7 +72,7 @@ impl Format {
         matches!(self, Self::Adaptive | Self::Adaptive32 | Self::Snapshot)
     }
 
-    /// The groups that records can have beside the basic one; none before format 4.
+    /// The groups that records can have in addition to the basic one; none before format 4.
     #[must_use]
     pub const fn groups(self) -> Groups {
         match self {

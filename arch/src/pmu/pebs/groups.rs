@@ -19,7 +19,7 @@ bitflags! {
     /// Groups and switches of architectural PEBS, as bits of CFG_C.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct Contents: u64 {
-        /// CFG_C: the counter's value may go into records that ask for counters.
+        /// CFG_C: the counter's value may go into records that request counters.
         const ALLOW = 1 << 35;
         /// Values of general-purpose counters.
         const COUNTERS = 1 << 36;
@@ -66,7 +66,7 @@ impl Contents {
     }
 
     /// What CFG_C has to say for records with the groups of `config`, before PEBS is on for the counter. It starts from
-    /// `reload` behind each record.
+    /// `reload` after each record.
     #[must_use]
     pub fn of(config: DataConfig, counter: Counter, reload: Option<u64>) -> Self {
         let mut contents = Self::empty();
@@ -126,14 +126,14 @@ impl Offer {
         }
     }
 
-    /// The groups that [`DataConfig`] can ask for.
+    /// The groups that [`DataConfig`] can request.
     #[must_use]
     pub fn groups(self) -> Groups {
         let mut groups = Groups::empty();
         groups.set(Groups::MEMORY, self.contents.contains(Contents::MEMORY));
         groups.set(Groups::GENERAL, self.contents.contains(Contents::GENERAL));
         groups.set(Groups::VECTORS, self.contents.contains(Contents::XMM));
-        // One bit of the field would be a fixed number alone, which is not asked for.
+        // One bit of the field would be a fixed number alone, which is not requested.
         groups.set(Groups::BRANCHES, self.contents.contains(Contents::BRANCHES));
         let counters = Contents::COUNTERS.union(Contents::FIXED);
         groups.set(Groups::COUNTERS, self.contents.contains(counters));

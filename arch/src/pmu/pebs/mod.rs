@@ -3,7 +3,7 @@
 //! formats as Linux has them, `arch/x86/events/intel/ds.c`).
 //!
 //! - [`Format`]: which records a processor writes, and [`decode`] for all of them; pure.
-//! - [`DataConfig`]: the groups that are asked for from format 4 on, and [`Adaptive`]: a record with them; pure.
+//! - [`DataConfig`]: the groups that are requested from format 4 on, and [`Adaptive`]: a record with them; pure.
 //! - [`Contents`] and [`Architectural`]: the same of architectural PEBS, which has the groups in a register of each counter.
 //! - [`Store`]: where records go, with the counters' reset values: the debug store, or the buffer of architectural PEBS.
 //! - [`Drain`]: what a handler takes records out with, without lock or allocation.

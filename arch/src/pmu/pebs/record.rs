@@ -59,20 +59,20 @@ pub struct Record {
     pub tsc: Option<u64>,
 }
 
-/// Bytes that are no record.
+/// Bytes that are not record.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum Malformed {
     /// Fewer words than a record has.
-    #[error("a record of format {format} has {needed} words, and {there} are there")]
+    #[error("a record of format {format} has {needed} words, but only {there} are left")]
     Short { format: u8, needed: usize, there: usize },
-    /// An adaptive record's size field is no size.
+    /// An adaptive record's size field is not a size.
     #[error(
-        "a record states a size of {bytes} bytes; it has to be a multiple of 8, and room for its first group"
+        "a record states a size of {bytes} bytes; it must be a multiple of 8, with room for the first group"
     )]
     Size { bytes: u64 },
     /// An adaptive record's groups do not make up its size.
-    #[error("a record states {there} words, and groups ({contents:#x}) that have another size")]
+    #[error("a record states {there} words, but its groups ({contents:#x}) have another size")]
     Groups { contents: u32, there: usize },
     /// An adaptive record has a group that its format does not know.
     #[error(
@@ -81,11 +81,11 @@ pub enum Malformed {
     Unknown { format: u8, unknown: u32 },
     /// The header of an architectural record states groups that do not make up its size, or that are not known.
     #[error(
-        "a header states groups ({contents:#x}) that are not known, or do not make up its size"
+        "a header states groups ({contents:#x}) that are not known, or whose sizes do not add up to its own"
     )]
     Contents { contents: u64 },
     /// A fragment of architectural PEBS, and no record in front of it.
-    #[error("a header ({contents:#x}) has no basic group, and no record goes on there")]
+    #[error("a header ({contents:#x}) has no basic group, and does not continue a record")]
     Fragment { contents: u64 },
 }
 

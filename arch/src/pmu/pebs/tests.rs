@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 const FORMATS: [Format; 7] = Format::ALL;
 
-/// Words that tell where they stood.
+/// Words that state where they stood.
 fn counting() -> Vec<u64> {
     (0..64).map(|n| 0x100 + n).collect()
 }
@@ -271,7 +271,7 @@ proptest! {
         prop_assert_eq!(DataConfig::from_bits(known | 1 << 6), None);
     }
 
-    /// Whatever lies in memory, decoding ends, takes at least a basic record and never more than is there.
+    /// Whatever is in memory, decoding ends, takes at least a basic record and never more than is there.
     #[test]
     fn any_words_are_a_record_or_refused(
         format in prop::sample::select(FORMATS.to_vec()),

@@ -22,7 +22,7 @@ pub(super) const fn stopped_one_by_one(count: u64) -> u64 {
     16 + 7 * (count - 1) + 11
 }
 
-/// Where the pointer to the processor's block is, from the stack pointer behind five pushes: the processor has pushed five
+/// Where the pointer to the processor's block is, from the stack pointer after five pushes: the processor has pushed five
 /// words below it ([`crate::smp::Processor`]).
 const TOP: usize = 80;
 
@@ -102,7 +102,7 @@ pub(super) extern "C" fn searching_entry() {
         "sub rax, [rdi + {closed}]",
         "cmp rax, [rdi + {closed} + 8]",
         "jb 33f",
-        // Let each counter go on.
+        // Let each counter continue.
         "lea rsi, [rdi + {on}]",
         "32: mov ecx, [rsi]",
         "mov eax, [rsi + 8]",

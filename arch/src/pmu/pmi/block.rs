@@ -24,7 +24,7 @@ use core::ops::Range;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
 pub struct Slot {
-    /// The counter's MSR, to be set to `preset` at each overflow; 0: it just goes on.
+    /// The counter's MSR, to be set to `preset` at each overflow; 0: it just continues.
     pub reload: u32,
     /// MSR to look at for an overflow, where there is no status register; 0: the counter is not in use.
     pub look_at: u32,
@@ -101,13 +101,13 @@ pub struct ControlBlock {
     pub(super) clear: u32,
     /// Bits of the status that are counters of ours; never the frozen ones.
     pub(super) mask: u64,
-    /// Where the handler goes on when it has found an overflow, worked out by whoever installs it.
+    /// Where the handler continues when it has found an overflow, worked out by whoever installs it.
     pub(super) found: u64,
-    /// Lets the counters go on: a register, 0 if nothing has to be done, and its value.
+    /// Lets the counters continue: a register, 0 if nothing must be done, and its value.
     pub(super) resume: Write,
     /// Stops the counters at the beginning: likewise.
     pub(super) stop: Write,
-    /// For processors without a global control: writes that stop the counters, and that let them go on.
+    /// For processors without a global control: writes that stop the counters, and that let them continue.
     pub(super) gate: Gate,
     /// How many of these the handler makes; 0: it does not stop the counters.
     pub(super) stops: u32,
@@ -147,7 +147,7 @@ pub struct ControlBlock {
     pub(super) histogram: Option<Histogram>,
     /// PEBS records to take out.
     pub(super) records: Option<Drain>,
-    /// The unit of instruction-based sampling that samples beside the counters.
+    /// The unit of instruction-based sampling that samples in addition to the counters.
     pub(super) ibs: Option<Sampling>,
     /// Branches that were recorded before each sample, counted.
     pub(super) edges: Option<Edges>,
@@ -171,7 +171,7 @@ pub struct ControlBlock {
     pub times: Times,
     /// Where the next sample goes; equal to `end`: the log is full.
     pub(super) cursor: u64,
-    /// Behind the log; 0: there is none.
+    /// After the log; 0: there is none.
     pub(super) end: u64,
     /// Top bit of the counters, for processors without a status register.
     pub(super) top: u64,
@@ -244,7 +244,7 @@ impl ControlBlock {
         around: AroundAll::NOTHING,
     };
 
-    /// The block for the counters that `driver` has programmed: overflows are counted, counters go on from where
+    /// The block for the counters that `driver` has programmed: overflows are counted, counters continue from where
     /// they are.
     #[must_use]
     pub fn of(driver: &Driver) -> Self {
@@ -393,7 +393,7 @@ impl ControlBlock {
     }
 
     /// The code in which the gate is closed again, in place of [`window::closed`]: an interrupt that comes there, because it was
-    /// pending when the gate was closed, does not let the counters go on. Frozen counters stand as stopped ones do, so they
+    /// pending when the gate was closed, does not let the counters continue. Frozen counters stand as stopped ones do, so they
     /// do not tell.
     pub fn closes_in(&mut self, code: &Range<u64>) {
         self.closed = [code.start, code.end.saturating_sub(code.start)];
@@ -404,7 +404,7 @@ impl ControlBlock {
         self.stops > 0 || self.resume.msr != 0 && self.gate.on().contains(&self.resume)
     }
 
-    /// Whether the gate is closed where the code was interrupted, so that the counters are not to go on.
+    /// Whether the gate is closed where the code was interrupted, so that the counters are not to continue.
     pub(super) fn is_closed_at(&self, rip: u64) -> bool {
         let [start, bytes] = self.closed;
         self.reopens() && (self.shut != 0 || rip.wrapping_sub(start) < bytes)
@@ -416,7 +416,7 @@ impl ControlBlock {
         Handling::of(self)
     }
 
-    /// Begins anew with the same counters, presets and log: everything counted is 0, the log empty, the period what it
+    /// Begins again with the same counters, presets and log: everything counted is 0, the log empty, the period what it
     /// was at first. The counters themselves are the driver's to set.
     pub fn clear(&mut self) {
         for slot in &mut self.slots {

@@ -157,7 +157,7 @@ pub(super) fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrup
     block.count_chain(&chain, status);
 }
 
-/// The same of the records that stand in a PEBS record, which are those of its own instant.
+/// The same of the records that are in a PEBS record, which are those of its own instant.
 pub(super) fn take_recorded(
     block: &mut ControlBlock,
     place: &Interrupted,

@@ -45,7 +45,7 @@ pub fn block() -> *mut ControlBlock {
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
-/// has to live until [`uninstall`]. Where other processors have PMIs as well, all have to be of one kind: the same
+/// has to live until [`uninstall`]. Where other processors have PMIs as well, all must be of one kind: the same
 /// delivery, and a status register, a stop and a freeze for all or for none.
 pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     let vector = match delivery {
@@ -96,7 +96,7 @@ pub unsafe fn install_for(handler: interrupts::Handler) {
 /// the handler.
 ///
 /// # Safety
-/// As for [`install`], behind [`install_for`] on this processor.
+/// As for [`install`], after [`install_for`] on this processor.
 pub unsafe fn exchange(mut new: ControlBlock) {
     mask();
     let block = block();
@@ -161,7 +161,7 @@ pub unsafe fn uninstall() {
         apic::write_extended(sampling.entry, MASK);
     }
     if stop_timer() || sampling.is_some() {
-        // A tick that waits has to be taken while its handler is there: nobody else would end it, and then its vector
+        // A tick that waits must be taken while its handler is there: nobody else would end it, and then its vector
         // would keep all of its priority class out.
         x86_64::instructions::interrupts::enable();
         x86_64::instructions::nop();
@@ -203,7 +203,7 @@ pub unsafe fn drain_installed() {
     drain(block, &mut processor, &Interrupted::default());
 }
 
-/// The gate is closed from now on, whatever is interrupted: what is pending does not let the counters go on.
+/// The gate is closed from now on, whatever is interrupted: what is pending does not let the counters continue.
 ///
 /// # Safety
 /// Ring 0, a block installed by [`install`], the counters stopped.
@@ -217,7 +217,7 @@ pub unsafe fn shut() {
     }
 }
 
-/// A task is about to go on, whose number samples get: starts the counters of the block that is installed.
+/// A task is about to continue, whose number samples get: starts the counters of the block that is installed.
 ///
 /// # Safety
 /// Ring 0, interrupts off, a block installed by [`install`].

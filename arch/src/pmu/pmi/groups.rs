@@ -1,4 +1,4 @@
-//! What records have besides, for each sample of the log: vector registers, and values of counters.
+//! What records have too, for each sample of the log: vector registers, and values of counters.
 
 use super::block::{ControlBlock, Sample};
 use crate::pmu::pebs::{Snapshot, Taken};

@@ -14,7 +14,7 @@ use core::mem::offset_of;
 /// What counters do while an overflow is handled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Handling {
-    /// They go on: those that count ring 0 count the handler.
+    /// They continue: those that count ring 0 count the handler.
     Counted,
     /// The processor freezes them.
     Frozen {
@@ -117,7 +117,7 @@ impl Around {
         around.stopping_records(block)
     }
 
-    /// The same with branch records that stop after the counters and go on before them: what the counters see of the handler
+    /// The same with branch records that stop after the counters and continue before them: what the counters see of the handler
     /// stays as it is. On a legacy freeze the processor has switched the records off, so they are switched on in any case.
     fn stopping_records(self, block: &ControlBlock) -> Self {
         let Some([on, off]) = block.recording() else { return self };
@@ -134,7 +134,7 @@ impl Around {
     }
 
     /// Those of the handler of instruction-based samples: the counters as for a tick, and the unit that samples, which is the
-    /// last to go on: [`Around::begin`] says from which count.
+    /// last to continue: [`Around::begin`] says from which count.
     pub(super) fn of_sample(block: &ControlBlock) -> Self {
         let mut around = Self::of_tick(block);
         if let (Some(sampling), true) = (block.sampling(), (around.resumes as usize) < MAX_WRITES) {
@@ -204,7 +204,7 @@ impl AroundAll {
 }
 
 impl ControlBlock {
-    /// To go with a freeze: the handler lets the counters go on before it ends. A streamlined freeze ends when its
+    /// To go with a freeze: the handler lets the counters continue before it ends. A streamlined freeze ends when its
     /// bits are cleared, a legacy one when the enables are set again.
     pub fn resume_in_handler(&mut self, driver: &Driver) {
         let Some(global) = driver.layout().global else { return };
@@ -215,7 +215,7 @@ impl ControlBlock {
     }
 
     /// For processors that cannot freeze: the handler stops the counters as the first thing it does, and lets them
-    /// go on as the last. Without a global control it does so one by one.
+    /// continue as the last. Without a global control it does so one by one.
     ///
     /// # Errors
     /// Nothing is programmed.
@@ -296,7 +296,7 @@ mod tests {
         block.status = 0x38e;
         block.gate = Gate::EMPTY.with(global, 3, 0);
         let (nothing, both) = ((vec![], vec![]), (vec![write(0)], vec![write(3)]));
-        // Counters that go on are written to by neither.
+        // Counters that continue are written to by neither.
         assert_eq!(around(&block), [nothing.clone(), nothing]);
         // A freeze is ended; a tick, which nothing freezes, stops them itself.
         block.resume = write(7);

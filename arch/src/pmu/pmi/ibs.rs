@@ -1,4 +1,4 @@
-//! Samples of AMD's instruction-based sampling. They come through an interrupt of their own, beside that of the counters.
+//! Samples of AMD's instruction-based sampling. They come through an interrupt of their own, in addition to that of the counters.
 
 use super::ControlBlock;
 use super::accesses::Outcome;
@@ -65,7 +65,7 @@ impl RandomPeriods {
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     period: Period,
-    /// Whose samples they are: the slot of a counter that counts beside.
+    /// Whose samples they are: the slot of a counter that counts too.
     slot: u8,
     /// Entry of the extended local vector table.
     pub(super) entry: u8,
@@ -73,7 +73,7 @@ pub struct Sampling {
     checks_address: bool,
     /// Family 10h: see [`Period::off_in_two`].
     clears_maximum: bool,
-    /// The current count can be written, so that a period goes on where it was stopped.
+    /// The current count can be written, so that a period continues where it was stopped.
     keeps_count: bool,
     /// The count where the unit was stopped, as bits of the control register.
     stopped_at: u64,
@@ -198,7 +198,7 @@ impl Sampling {
 }
 
 impl ControlBlock {
-    /// Takes the samples of `sampling` beside the overflows of counters.
+    /// Takes the samples of `sampling` in addition to the overflows of counters.
     pub fn sample_by(&mut self, sampling: Sampling) {
         self.ibs = Some(sampling);
     }
@@ -249,7 +249,7 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
         return true;
     }
     block.slots[usize::from(ibs.slot)].overflows += 1;
-    // The sample does not tell its ring: that of what ran, but for addresses of the upper half, which is the kernel's.
+    // The sample does not state its ring: that of what ran, but for addresses of the upper half, which is the kernel's.
     let cs = if rip >> 63 == 0 { from.cs } else { 0 };
     let place = Interrupted { rip, cs, registers: from.registers };
     let task = block.task;
@@ -267,7 +267,7 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
     true
 }
 
-/// Stops the unit because other code than what is sampled goes on; its period goes on with [`resume`].
+/// Stops the unit because other code than what is sampled continues; its period continues with [`resume`].
 #[inline]
 pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let Some(ibs) = block.ibs else { return };
@@ -285,7 +285,7 @@ pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interru
     }
 }
 
-/// Lets the unit go on that [`pause`] stopped.
+/// Lets the unit continue that [`pause`] stopped.
 #[inline]
 pub(super) fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     let Some(ibs) = block.ibs else { return };
@@ -293,7 +293,7 @@ pub(super) fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     raw.wrmsr(ibs.period.unit().control().0, ibs.period.on() | count);
 }
 
-/// Handles one interrupt of the unit: stops the counters as the handler of overflows does, takes the sample, and lets all go on.
+/// Handles one interrupt of the unit: stops the counters as the handler of overflows does, takes the sample, and lets all continue.
 #[inline]
 pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let mut around = Around::of_sample(block);

@@ -1,7 +1,7 @@
 //! The performance monitoring interrupt.
 //!
 //! The path from the interrupted instruction to the resumed one takes no lock, allocates nothing and formats
-//! nothing. All that it needs was worked out before and lies in the processor's own [`ControlBlock`]. In order:
+//! nothing. All that it needs was worked out before and is in the processor's own [`ControlBlock`]. In order:
 //!
 //! 1. read the status; nothing there: a spurious interrupt, counted;
 //! 2. acknowledge the counters' bits, but not the frozen ones, which would start the counters;
@@ -11,10 +11,10 @@
 //!    that is raised while it is masked is lost, so
 //! 6. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
 //! 7. end the interrupt, unless it is an NMI;
-//! 8. let frozen or stopped counters go on: the last thing before the return, so that they see nothing of the rest
+//! 8. let frozen or stopped counters continue: the last thing before the return, so that they see nothing of the rest
 //!    but [`Handling::seen`]. Not where the gate has been closed meanwhile ([`ControlBlock::closes_in`], [`shut`]).
 //!
-//! With a status register all this is assembly. Without one the counters' top bits have to be looked at: on
+//! With a status register all this is assembly. Without one the counters' top bits must be looked at: on
 //! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way, and alone
 //! what takes longer: a [`Histogram`], throttling, registers in the log, a callback, stopping when the log is full.
 //! Host tests run it on a model.

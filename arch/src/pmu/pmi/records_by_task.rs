@@ -72,7 +72,7 @@ impl ControlBlock {
     }
 }
 
-/// The block's task goes on, and branches are not recorded yet: the registers get its records.
+/// The block's task continues, and branches are not recorded yet: the registers get its records.
 #[inline]
 pub(super) fn switch(block: &mut ControlBlock, raw: &mut impl Raw) {
     let (Some(edges), Some(mut by_task)) = (block.edges(), block.by_task) else { return };

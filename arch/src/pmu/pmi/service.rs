@@ -86,7 +86,7 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     }
 }
 
-/// The part of [`service`] between the writes that stop the counters and those that let them go on.
+/// The part of [`service`] between the writes that stop the counters and those that let them continue.
 #[inline]
 pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let mut found = overflows(block, raw);
@@ -125,8 +125,8 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
     }
 }
 
-/// Stops the counters because other code than what is sampled goes on, at `from`. What had overflowed by then is handled
-/// at once: its interrupt, which waits while interrupts are off, would only come in what goes on next. It is a spurious
+/// Stops the counters because other code than what is sampled continues, at `from`. What had overflowed by then is handled
+/// at once: its interrupt, which waits while interrupts are off, would only come in what continues next. It is a spurious
 /// one then.
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
@@ -147,7 +147,7 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     }
 }
 
-/// Lets the counters go on that [`pause`] stopped, unless a full log has stopped them for good.
+/// Lets the counters continue that [`pause`] stopped, unless a full log has stopped them for good.
 #[inline]
 pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
@@ -238,7 +238,7 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
     }
 }
 
-/// Takes the PEBS records out, if there are any: each is noted as a sample of its own. Records do not tell their ring. It
+/// Takes the PEBS records out, if there are any: each is noted as a sample of its own. Records do not state their ring. It
 /// is that of `from`, the code that ran until now, but for addresses of the upper half, which is the kernel's.
 #[inline]
 pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {

@@ -1,4 +1,4 @@
-//! The ways into the handlers in Rust that let counters go on as the last thing before the return.
+//! The ways into the handlers in Rust that let counters continue as the last thing before the return.
 
 use super::ControlBlock;
 use super::entry::{interrupted, processor};
@@ -10,7 +10,7 @@ use crate::smp::Processor;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-/// Instructions of an interrupt's end that a counter sees which was frozen until then: `add`, `dec` and `jnz` behind the
+/// Instructions of an interrupt's end that a counter sees which was frozen until then: `add`, `dec` and `jnz` after the
 /// write, 15 POPs, `add` and IRETQ.
 pub(super) const SERVICED_TAIL: u64 = 3 + 17;
 
@@ -83,7 +83,7 @@ entry!(on_overflow, OVERFLOW, overflow);
 entry!(on_tick, TICK, ticked);
 entry!(on_sample, SAMPLE, sampled);
 
-/// Returns whether the counters go on.
+/// Returns whether the counters continue.
 extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
     unsafe {
@@ -105,7 +105,7 @@ extern "sysv64" fn ticked(frame: &TrapFrame) -> bool {
     }
 }
 
-/// Likewise; the unit that samples goes on with the counters.
+/// Likewise; the unit that samples continues with the counters.
 extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
     // SAFETY: as above: both interrupts are fixed ones, or this one is the NMI, and no counter interrupts.
     unsafe {

@@ -1,10 +1,10 @@
 //! Rows that are counted in the interrupt, in a table of a fixed size, without lock or allocation.
 
-/// A row: what it is told apart by, and what it adds up.
+/// A row: what it is distinguished by, and what it adds up.
 pub trait Row: Copy + Default {
-    /// Whether both are told apart by the same.
+    /// Whether both are distinguished by the same.
     fn is_same(&self, other: &Self) -> bool;
-    /// What it is told apart by, as a number.
+    /// What it is distinguished by, as a number.
     fn key(&self) -> u64;
     /// How often. 0: the place is free.
     fn count(&self) -> u64;

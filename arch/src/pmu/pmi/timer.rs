@@ -8,7 +8,7 @@ use crate::interrupts;
 pub const TIMER_VECTOR: u8 = 0xe1;
 /// Slot that counts its ticks.
 pub const TIMER_SLOT: usize = 63;
-/// Its bit in a sample's status, which is no counter's.
+/// Its bit in a sample's status, which is not a counter's.
 pub const TIMER_BIT: u64 = 1 << TIMER_SLOT;
 
 /// LVT timer: periodic (bits 18:17, SDM vol. 3, 10.5.1).
@@ -94,7 +94,7 @@ impl Times {
     }
 }
 
-/// What the timer can do about an interval that is asked for.
+/// What the timer can do about an interval that is requested.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Interval {
     /// Value of the initial count.
@@ -194,7 +194,7 @@ mod tests {
         }));
     }
 
-    /// Begun anew, the interval is watched as before, and the first ticks are kept where they were.
+    /// Begun again, the interval is watched as before, and the first ticks are kept where they were.
     #[test]
     fn c5_ticks_begin_anew_with_their_interval_and_their_place() {
         let mut kept = [0; 3];
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// SDM vol. 3, 10.5.1: bits 18:17 are the mode, 01 is periodic; bit 16 is the mask. Bit 63 of a status is no counter's.
+    /// SDM vol. 3, 10.5.1: bits 18:17 are the mode, 01 is periodic; bit 16 is the mask. Bit 63 of a status is not a counter's.
     #[test]
     fn the_fields_of_the_timers_entry_are_where_the_manual_has_them() {
         assert_eq!((PERIODIC, MASKED), (0x2_0000, 0x1_0000));

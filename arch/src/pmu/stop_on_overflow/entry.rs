@@ -15,7 +15,7 @@ const LVT_MASK: u32 = 1 << 16;
 /// What the handler works with: one processor has a clock.
 #[repr(C)]
 struct Handled {
-    /// Writes that stop the counters. The last one stands in the unused places too: it does no harm again.
+    /// Writes that stop the counters. The last one is in the unused places too: it does no harm again.
     writes: [Write; MAX_WRITES],
     /// Interrupts so far.
     taken: u64,
@@ -50,7 +50,7 @@ extern "C" fn stopping() {
         "wrmsr",
         ".set at, at + {stride}",
         ".endr",
-        // Behind the three registers lies the interrupt's frame, with RIP in front (SDM vol. 3, 6.14.2).
+        // After the three registers lies the interrupt's frame, with RIP in front (SDM vol. 3, 6.14.2).
         "mov rax, [rsp + 24]",
         "mov [rip + {handled} + {place}], rax",
         "inc qword ptr [rip + {handled} + {taken}]",

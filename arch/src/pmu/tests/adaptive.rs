@@ -1,4 +1,4 @@
-//! Adaptive PEBS records: what the driver asks for, and that the model, which is written apart from it, gives it.
+//! Adaptive PEBS records: what the driver requests, and that the model, which is written apart from it, gives it.
 
 use super::interrupt::Processor;
 use super::pebs::{Adaptive, BranchRecord, DataConfig, Drain, Format, Groups, Store};

@@ -329,7 +329,7 @@ fn s1_a_full_architectural_buffer_is_told_and_goes_on() {
         drain.run(|_| seen += 1);
     }
     assert_eq!((seen, drain.full), (fit + 3, 1));
-    // Emptied where records are to begin anew.
+    // Emptied where records are to begin again.
     (1..=PERIOD).for_each(|n| small.retire(n));
     driver.empty_store(&mut small).unwrap();
     drain.clear();
@@ -364,7 +364,7 @@ fn s1_architectural_pebs_is_switched_off_by_name_and_given_back() {
     assert!(refused(Counter::Fixed(1), &precise).contains("does not offer it there"));
     assert!(refused(Counter::General(7), &precise).contains("does not offer it there"));
     let both = Selection { interrupt: true, ..precise };
-    assert!(refused(Counter::General(0), &both).contains("its buffer interrupts"));
+    assert!(refused(Counter::General(0), &both).contains("the PEBS buffer raises"));
     let other = Store::new(Format::Skylake, 4, 2);
     assert!(driver.use_store(&mut small, &other).unwrap_err().to_string().contains("format"));
     small.groups = 0x2000_0000;

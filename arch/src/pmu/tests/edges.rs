@@ -59,7 +59,7 @@ fn no_freeze_takes_back_the_freeze_bits_alone() {
             driver.capabilities().perf.contains(registers::PerfCapabilities::FREEZE_WHILE_SMM);
         for value in [1, 1 | 1 << 11, 1 | 1 << 12, 0b11 << 11] {
             if pmu.wrmsr(numbers::DEBUGCTL, value).is_ok() {
-                // Bit 0 is no processor's with architectural records.
+                // Bit 0 is not a processor's with architectural records.
                 let held = pmu.rdmsr(numbers::DEBUGCTL).unwrap();
                 driver.no_freeze(&mut pmu).unwrap();
                 let left = held & !(0b11 << 11);
@@ -112,7 +112,7 @@ fn a_gate_switches_the_enable_of_each_counter_and_a_free_one_has_its_own() {
         };
         assert_eq!(own.map(|one| (one.msr, one.value)), own_writes, "{model:?}");
         assert_eq!([writes(gate.on()), writes(gate.off())], expected, "{model:?}");
-        // It goes on while the gate is closed, up to its own second write.
+        // It continues while the gate is closed, up to its own second write.
         pmu.wrmsr(Msr(own[0].msr), own[0].value).unwrap();
         pmu.advance(&Delta::bulk(Ring::User, 100));
         driver.start(&mut pmu).unwrap();
@@ -145,7 +145,7 @@ fn a_gate_has_room_for_so_many_writes_and_no_more() {
     assert_eq!(gate.on().last().map(|one| one.msr), Some(MAX_WRITES as u32 - 1));
 }
 
-/// The longest period leaves one event in front of the wrap; without a status register the top bit has to be set.
+/// The longest period leaves one event in front of the wrap; without a status register the top bit must be set.
 #[test]
 fn a_period_may_be_as_long_as_the_counter_is() {
     let preset = |model, period| {
@@ -211,7 +211,7 @@ fn records_take_the_place_of_the_interrupt() {
     assert!(both.precise && !both.interrupt);
 }
 
-/// Every register that lets something count or record is switched off, and was what it is put back to.
+/// Every register that lets something count or record is switched off, and was what it is restored to.
 #[test]
 fn i6_the_firmwares_own_records_and_counters_are_switched_off() {
     for (model, mut pmu, driver) in machines() {

@@ -243,7 +243,7 @@ impl Raw for Script {
     }
 }
 
-/// What overflows while an interrupt is handled is counted beside it, each counter by itself.
+/// What overflows while an interrupt is handled is counted together with it, each counter by itself.
 #[test]
 fn m12_overflows_that_come_during_an_interrupt_are_counted() {
     let mut pmu = machine(Model::Skylake);
@@ -316,7 +316,7 @@ fn i6_a_pending_interrupt_does_not_start_the_counters_of_a_closed_gate() {
         service(&mut block, &mut processor, &at(0));
         processor.pmu.advance(&delta);
         assert_eq!((block.spurious, seen(&mut processor)), (1, Ok(PERIOD)), "{model:?}");
-        // And goes on where it is opened again.
+        // And continues where it is opened again.
         resume(&mut block, &mut processor);
         processor.run(&mut block, 2 * PERIOD);
         assert_eq!((block.pmis, seen(&mut processor)), (3, Ok(3 * PERIOD)), "{model:?}");

@@ -91,7 +91,7 @@ fn m9_s1_stopping_the_counters_takes_the_records_out() {
     }
 }
 
-/// Records do not tell their ring: one at an address of the upper half is the kernel's, whoever was interrupted when the
+/// Records do not state their ring: one at an address of the upper half is the kernel's, whoever was interrupted when the
 /// records were taken out.
 #[test]
 fn t5_a_record_of_the_kernel_is_not_of_the_ring_that_was_interrupted() {
@@ -188,7 +188,7 @@ fn c7_what_cannot_write_records_is_refused_with_the_reason() {
     assert!(refused(Model::Skylake, Counter::General(4), selection).contains("does not offer"));
     assert!(refused(Model::Skylake, Counter::Fixed(0), selection).contains("general-purpose"));
     let both = Selection { interrupt: true, ..selection };
-    assert!(refused(Model::Skylake, first, both).contains("buffer interrupts"));
+    assert!(refused(Model::Skylake, first, both).contains("PEBS buffer raises"));
     let mut pmu = machine(Model::Zen4);
     let driver = Driver::new(find(&mut pmu).unwrap());
     let store = Store::new(Format::Core, 4, 2);

@@ -6,7 +6,7 @@ use crate::pmu::driver::Selection;
 use crate::pmu::workload::Counts;
 use alloc::vec::Vec;
 
-/// Turns of the loop: enough for a reference clock of 100 MHz beside a core of several GHz to tick.
+/// Turns of the loop: enough for a reference clock of 100 MHz in addition to a core of several GHz to tick.
 const TURNS: u64 = 1000;
 /// The same for branches, for which an emulated PMU has to look at each instruction.
 const BRANCH_TURNS: u64 = 16;

@@ -100,7 +100,7 @@ fn goes_on(
     }
 }
 
-/// Whether the counters went on, as near as any may be to what the code has.
+/// Whether the counters continued, as near as any may be to what the code has.
 fn all_of_it(seen: u64, stated: u64) -> Result<(), Unfrozen> {
     match seen.abs_diff(stated) <= stated / 8 + LATE {
         true => Ok(()),
@@ -128,7 +128,7 @@ mod tests {
         for seen in [1_875, 2_000, 9_000] {
             assert_eq!(at_the_overflow(seen, 2_000), Err(Unfrozen::Ignored { seen, period }));
         }
-        // What went on: an eighth and a skid off at most.
+        // What continued: an eighth and a skid off at most.
         for seen in [1_500, 2_000, 2_500] {
             assert_eq!(all_of_it(seen, 2_000), Ok(()), "{seen}");
         }

@@ -1,6 +1,6 @@
 //! What the announced PMU really does, tried once before anything is measured.
 //!
-//! CPUID is a promise, and registers that hold values are no proof: there are hypervisors and emulators whose counters
+//! CPUID is a promise, and registers that hold values are not proof: there are hypervisors and emulators whose counters
 //! stand still, whose freeze bits do nothing or raise #GP, whose status bits never clear. So each counter counts a loop
 //! whose instructions are known, each event that a loop can raise is counted once, each counter overflows once, and once
 //! the counters are to freeze. What fails is given up, with the reason ([`Fault`]), and everything after this goes
@@ -11,7 +11,7 @@
 //! | `count` | 1,000 | every counter, general-purpose ones with instructions |
 //! | `count` | 1,000 and 16 | cycles, reference cycles, slots; branches |
 //! | `overflow` | 400 | every counter's status bit: set, and cleared |
-//! | `freeze` | 400, and again to see them go on | freezing on a PMI |
+//! | `freeze` | 400, and again to see them continue | freezing on a PMI |
 
 mod count;
 mod freeze;

@@ -10,7 +10,7 @@ const TURNS: u64 = 400;
 /// Events up to the overflow: fewer than any clock ticks in the loop.
 const PERIOD: u64 = 8;
 
-/// Every counter overflows once, with LVTPC masked. Its bit of the status has to be set then, and to be clear once it has
+/// Every counter overflows once, with LVTPC masked. Its bit of the status must be set then, and to be clear once it has
 /// been acknowledged: what samples by it would never come to an end, or never begin. Without a status register there is
 /// nothing to see.
 pub(super) fn each(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
@@ -24,7 +24,7 @@ pub(super) fn each(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
             Ok([set, _]) if set & counter.bit() == 0 => "the status does not show its overflow",
             Ok([_, left]) if left & counter.bit() != 0 => STUCK,
             Ok(_) => continue,
-            Err(_) => "a register refused what it takes for that",
+            Err(_) => "a register refused the value that this needs",
         };
         has.no_overflow |= counter.bit();
         has.faults.push(Fault::Overflow { counter, why });

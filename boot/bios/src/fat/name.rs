@@ -1,6 +1,6 @@
 //! Comparing the names in a directory with the one that is sought.
 //!
-//! A name that is not eight characters, a dot and three more stands in entries of 13 characters before the file's own,
+//! A name that is not eight characters, a dot and three more is in entries of 13 characters before the file's own,
 //! the last part first; each has the checksum of the short name that it belongs to.
 
 use super::ENTRY_BYTES;
@@ -9,7 +9,7 @@ use super::ENTRY_BYTES;
 const PART: usize = 13;
 /// Where they stand.
 const PLACES: [usize; PART] = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 30];
-/// Attributes of such an entry, and of those that are no files: volume label, folder.
+/// Attributes of such an entry, and of those that are not files: volume label, folder.
 const LONG: u8 = 0x0f;
 const NO_FILE: u8 = 0x08 | 0x10;
 /// Marks an entry whose file was deleted.
@@ -54,7 +54,7 @@ impl<'a> Sought<'a> {
         };
         let at = usize::from(number.checked_sub(1)?) * PART;
         let rest = self.name.as_bytes().get(at..)?;
-        // Behind the name stands 0, then only ones.
+        // After the name stands 0, then only ones.
         let agrees = PLACES.iter().enumerate().all(|(index, &place)| {
             let found = u16::from_le_bytes([entry[place], entry[place + 1]]);
             match rest.get(index) {

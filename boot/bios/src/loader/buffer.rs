@@ -14,7 +14,7 @@ pub const SEGMENT: u16 = (START >> 4) as u16;
 pub fn write(offset: usize, bytes: &[u8]) {
     assert!(offset + bytes.len() <= BYTES);
     let to = (START + offset) as *mut u8;
-    // SAFETY: within the buffer, which nothing else lies in and no reference points to.
+    // SAFETY: within the buffer, which nothing else is in and no reference points to.
     unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
 }
 

@@ -366,7 +366,7 @@ global_asm!(
     "mov edi, [bios_registers + 20]",
     "mov ds, [bios_registers + 26]",
     "sti",
-    // INT with a number that was written here. A jump lets the processor read it anew (SDM vol. 3, 8.1.3).
+    // INT with a number that was written here. A jump lets the processor read it again (SDM vol. 3, 8.1.3).
     "jmp 9f",
     "9: .byte 0xcd",
     "bios_number: .byte 0",

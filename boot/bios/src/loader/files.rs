@@ -13,7 +13,7 @@ const DIRECT: &str = "direct.bin";
 const KERNEL: &str = "kernel-x86_64";
 const RAMDISK: &str = "ramdisk";
 const PAGE: u64 = 4096;
-/// Pages are mapped up to here, and a multiboot program's modules lie below.
+/// Pages are mapped up to here, and a multiboot program's modules are below.
 const END: u64 = 4 << 30;
 
 /// A file in memory.
@@ -80,7 +80,7 @@ fn place(
     let room = u64::from(file.bytes).next_multiple_of(SECTOR as u64);
     let is_free = start + room <= END && memory::is_free(regions, start, start + room);
     assert!(is_free, "no memory for {name}: {} bytes from {start:#x} on", file.bytes);
-    // SAFETY: usable memory behind everything that was loaded, mapped one to one.
+    // SAFETY: usable memory after everything that was loaded, mapped one to one.
     let to = unsafe { slice::from_raw_parts_mut(start as *mut u8, room as usize) };
     volume.read(file, to).unwrap_or_else(|error| panic!("{name}: {error}"));
     Some(Loaded { start, end: start + u64::from(file.bytes) })

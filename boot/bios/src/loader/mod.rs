@@ -28,7 +28,7 @@ extern "sysv64" fn main(drive: u8) -> ! {
     let mode = screen::find();
     if mode.is_none() {
         console::show(format_args!(
-            "barecount: the video BIOS has no graphics mode that can be used; the report goes to COM1 alone\n"
+            "barecount: the video BIOS has no usable graphics mode; the report goes only to COM1\n"
         ));
     }
     start::start(&files, regions, mode.filter(screen::set))

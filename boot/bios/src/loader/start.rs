@@ -45,6 +45,6 @@ pub fn start(files: &Files, regions: &[MemoryEntry], mode: Option<Mode>) -> ! {
         multiboot.set_memory_regions(Some((regions.as_ptr() as PAddr, regions.len())));
         multiboot.set_framebuffer_table(mode.as_ref().map(screen::table));
     }
-    // SAFETY: the direct loader lies at its address, and all of what it is told is true.
+    // SAFETY: the direct loader is at its address, and all of what it is told is true.
     unsafe { start_multiboot(files.entry, (&raw const information) as u32) }
 }

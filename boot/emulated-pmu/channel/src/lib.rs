@@ -2,7 +2,7 @@
 //!
 //! The hypervisor executes [`call`]s: NOPs with a long displacement, in a page of its own. The plugin recognises
 //! them when the translator meets them, and has a callback run when they are executed. The callback finds a [`Mailbox`]
-//! in the page behind the NOP's, by the host's address of that page, reads a command's operands there and writes its
+//! in the page after the NOP's, by the host's address of that page, reads a command's operands there and writes its
 //! results. To a processor without the plugin the calls are NOPs, and the mailbox stays as it was.
 //!
 //! | command | operands | results |
@@ -70,7 +70,7 @@ pub fn command(instruction: &[u8]) -> Option<Command> {
 }
 
 bitflags! {
-    /// What code is translated with. What is not asked for may be reported as 0.
+    /// What code is translated with. What is not requested may be reported as 0.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct Mode: u64 {
         /// Starts and ends of repeated string instructions, which QEMU's clock counts by iteration.
@@ -104,13 +104,13 @@ bitflags! {
         const PREDICTOR = 1 << 1;
         /// Branch records.
         const RECORDS = 1 << 2;
-        /// The guest goes on at the instruction at which it left, and nothing has been delivered to it: a repeated string
-        /// instruction goes on with the lines that it has touched, see [`pmu_model::uarch::StringRun`].
+        /// The guest continues at the instruction at which it left, and nothing has been delivered to it: a repeated string
+        /// instruction continues with the lines that it has touched, see [`pmu_model::uarch::StringRun`].
         const RESUMES = 1 << 3;
     }
 }
 
-/// Where the guest stands at its exit.
+/// Where the guest is at its exit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u64)]
 pub enum Place {

@@ -17,7 +17,7 @@ const _: () = assert!(OCCURRENCES <= SLOTS);
 ///
 /// - if the selection has branches alone, right after the branch that makes the sum `left`, or before it;
 /// - otherwise at the latest at the start of a block in which the sum could get beyond `left`. With `left` at most the
-///   mailbox's `lead` that may be where the guest stands: then it has to be stepped.
+///   mailbox's `lead` that may be where the guest stands: then it must be stepped.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
 pub struct Limit {
@@ -55,7 +55,7 @@ pub struct Records {
     pub list: [Record; MAX_RECORDS],
 }
 
-/// Operands and results. All of it lies in one page.
+/// Operands and results. All of it is in one page.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
 pub struct Mailbox {
@@ -94,9 +94,9 @@ pub struct Mailbox {
     pub instructions: u64,
     /// Enter (with its limits in mind) and Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
-    /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not come to its end.
+    /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not end.
     pub string_open: u64,
-    /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as after the exit.
+    /// Exit: NMIs that were requested since the last one, to make the guest leave. They may come as late as after the exit.
     pub stopped: u64,
     /// Enter.
     pub limits: [Limit; MAX_LIMITS],
@@ -106,7 +106,7 @@ pub struct Mailbox {
     pub records: Records,
     /// Who: vCPUs of the machine.
     pub processors: u64,
-    /// Exit: RFLAGS and RCX, by which a conditional jump to the next instruction is judged. The plugin makes the guest leave behind
+    /// Exit: RFLAGS and RCX, by which a conditional jump to the next instruction is judged. The plugin makes the guest leave after
     /// one, if it can.
     pub rflags: u64,
     /// See there.

@@ -5,7 +5,7 @@ use elf::ElfBytes;
 use elf::abi::{DT_RELA, DT_RELASZ, PT_LOAD, R_X86_64_RELATIVE};
 use elf::endian::LittleEndian as Little;
 
-/// What the memory's start has to be a multiple of.
+/// What the memory's start must be a multiple of.
 pub const ALIGN: u64 = 1 << 21;
 /// Bytes of an Elf64_Rela: offset, info, addend.
 const RELA_BYTES: usize = 24;
@@ -30,7 +30,7 @@ pub fn bytes_needed(file: &[u8]) -> Result<u64, Refusal> {
     if end == 0 { Err(Refusal::Image) } else { Ok(end) }
 }
 
-/// Loads `file` into `memory`, which will lie at `address` when it runs, and applies its relocations.
+/// Loads `file` into `memory`, which will are at `address` when it runs, and applies its relocations.
 /// Returns the address of its entry point.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub enum Refusal {
     #[error("the TSC does not count instructions; start QEMU with -icount shift=N,sleep=off")]
     NoIcount = 6,
     /// The options say another shift than the machine has.
-    #[error("QEMU's icount shift is another one than the options say")]
+    #[error("QEMU's icount shift differs from the options")]
     WrongShift = 7,
     /// No HPET at its usual place.
     #[error("there is no HPET")]
@@ -41,7 +41,7 @@ pub enum Refusal {
     /// The local APIC is off or in a mode that cannot be used.
     #[error("the local APIC is not usable")]
     NoApic = 11,
-    /// The file is no hypervisor, or does not fit into the memory for it.
+    /// The file is not a hypervisor, or does not fit into the memory for it.
     #[error("the hypervisor's file is damaged")]
     Image = 12,
     /// No memory to put it into.
@@ -52,7 +52,7 @@ pub enum Refusal {
         "the HPET has too few timers for the processors; start QEMU with -global hpet.timers=N, two more than processors"
     )]
     NoTimer = 14,
-    /// What the host tool put into the file is no processor that can be presented.
+    /// What the host tool put into the file is not a processor that can be presented.
     #[error("the recorded processor in the hypervisor's file cannot be presented")]
     Recording = 15,
 }

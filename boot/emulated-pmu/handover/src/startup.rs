@@ -21,7 +21,7 @@ pub const END: u64 = 1 << (8 + PAGE_SHIFT);
 pub struct Processor {
     /// Id of its local APIC.
     pub apic_id: u64,
-    /// Where its copy goes on in 64-bit mode, all memory mapped one to one, without a stack. Written by the copy.
+    /// Where its copy continues in 64-bit mode, all memory mapped one to one, without a stack. Written by the copy.
     pub arrival: AtomicU64,
     /// Vector of the last SIPI that the guest sent it.
     pub vector: AtomicU64,

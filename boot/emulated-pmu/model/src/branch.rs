@@ -2,7 +2,7 @@
 
 use crate::Ring;
 
-/// The kinds that the filters of the last-branch records tell apart.
+/// The kinds that the filters of the last-branch records distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BranchKind {
     /// Jcc, JrCXZ, LOOPcc.
@@ -40,7 +40,7 @@ impl BranchKind {
 pub struct Branch {
     /// Linear address of the branch instruction.
     pub from: u64,
-    /// Linear address where execution went on. For a conditional jump that was not taken: where it
+    /// Linear address where execution continued. For a conditional jump that was not taken: where it
     /// would have gone, as the predictor looks at it.
     pub to: u64,
     /// Its kind.

@@ -30,7 +30,7 @@ impl Delta {
         Self { ring, instructions, occurrences: [0; OCCURRENCES] }
     }
 
-    /// Instructions and what was seen of them, by the occurrence's discriminant. What lies beyond the list is 0.
+    /// Instructions and what was seen of them, by the occurrence's discriminant. What is beyond the list is 0.
     #[must_use]
     pub fn counted(ring: Ring, instructions: u64, counts: &[u64]) -> Self {
         let mut delta = Self::bulk(ring, instructions);

@@ -26,7 +26,7 @@ pub enum Fault {
     /// Bits that the register does not have, or not on this model.
     #[error("MSR {msr:#x}: {value:#x} has the reserved bits {reserved:#x}")]
     Reserved { msr: u32, value: u64, reserved: u64 },
-    /// An address that is no canonical 48-bit linear address.
+    /// An address that is not a canonical 48-bit linear address.
     #[error("MSR {msr:#x}: {value:#x} is not a canonical linear address")]
     NotCanonical { msr: u32, value: u64 },
     /// A write to a register that can only be read.

@@ -20,15 +20,15 @@
 //!
 //! # How a caller runs it
 //!
-//! 1. [`Pmu::needs`] says whether bulk reports will do or instructions have to be stepped, and what
-//!    has to be seen of each; [`Pmu::until_overflow`] how far to run. Both change with a write
+//! 1. [`Pmu::needs`] says whether bulk reports will do or instructions must be stepped, and what
+//!    must be seen of each; [`Pmu::until_overflow`] how far to run. Both change with a write
 //!    ([`Effects::replan`]) and with a PMI.
 //! 2. Run, and report with [`Pmu::advance`]. When stepping, [`uarch::Core::retire`] turns an
 //!    instruction's branch and data accesses into a [`Delta`]; [`Pmu::record_branch`] comes before
 //!    it.
 //!    Somebody who counts occurrences at full speed reports [`Delta::counted`], never beyond [`Pmu::limits`], and not
 //!    while [`Needs::unspread`] names a counter.
-//! 3. [`Outcome::pmi`] asks for an interrupt through LVTPC.
+//! 3. [`Outcome::pmi`] requests an interrupt through LVTPC.
 //!
 //! # What is the processor's, and what is chosen here
 //!

@@ -13,7 +13,7 @@
 //! The slots of stalls ([`Stalls`]) go to bad speculation, and to back end and memory. No micro-operation is heavy (field 4).
 //! The four fields of the first level make 255: parts are rounded down, and the back end has what is left. After a write the register reads as
 //! written until slots are counted, and from then on as the fractions of the slots since the write. With the 2^48th slot since
-//! the write, one more than the counter of slots holds, it overflows: status bit 48 is set. It asks for no interrupt of its own, as
+//! the write, one more than the counter of slots holds, it overflows: status bit 48 is set. It requests no interrupt of its own, as
 //! "an overflow of fixed counter 3 should normally happen first" (SDM volume 3, 20.3.9.3).
 
 use crate::delta::Delta;
@@ -38,7 +38,7 @@ const REDIRECTED: Selection = {
 /// Loads that missed the first level.
 const MISSED_LOADS: Selection = Selection::of(&[Occurrence::LoadLlcHit, Occurrence::LoadLlcMiss]);
 
-/// What has to be seen for so many fields.
+/// What must be seen for so many fields.
 pub(crate) const fn occurrences(fields: u8) -> Selection {
     let branches = MISPREDICTED.or(REDIRECTED);
     if fields >= 8 { branches.or(MISSED_LOADS) } else { branches }
@@ -76,7 +76,7 @@ impl Metrics {
         *self = Self { written: value, ..Self::default() };
     }
 
-    /// The same, but what was counted goes on: a planted fault.
+    /// The same, but what was counted continues: a planted fault.
     pub(crate) fn set_and_go_on(&mut self, value: u64) {
         self.written = value;
     }

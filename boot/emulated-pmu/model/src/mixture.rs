@@ -26,7 +26,7 @@ pub enum MixtureError<'a> {
     Twice(Model),
     /// One model with a number, where several are meant.
     Alone(Model),
-    /// Two models are no cores of one package.
+    /// Two models are not cores of one package.
     Apart(Model, Model),
 }
 
@@ -35,7 +35,10 @@ impl fmt::Display for MixtureError<'_> {
         match self {
             Self::Unknown(name) => write!(f, "there is no model \"{name}\""),
             Self::Number(text) => {
-                write!(f, "\"{text}\" is no number of processors; write 1 to 65535 behind a colon")
+                write!(
+                    f,
+                    "\"{text}\" is not a number of processors; write 1 to 65535 after a colon"
+                )
             }
             Self::Kinds => write!(f, "a package has at most {MAX_KINDS} kinds of core"),
             Self::Twice(model) => {
@@ -196,8 +199,8 @@ mod tests {
             ("skylake+core2", "skylake and core2 are never cores of one package"),
             ("none+goldencove", "none and goldencove are never cores of one package"),
             ("goldencove+goldencove", "goldencove is named twice"),
-            ("goldencove:0+gracemont", "\"0\" is no number of processors"),
-            ("goldencove:x", "\"x\" is no number of processors"),
+            ("goldencove:0+gracemont", "\"0\" is not a number of processors"),
+            ("goldencove:x", "\"x\" is not a number of processors"),
             ("goldencove+", "there is no model \"\""),
             ("goldencove+z80", "there is no model \"z80\""),
         ] {

@@ -72,7 +72,7 @@ pub enum Mutation {
     FreezeIgnored,
     /// A PMI does not freeze the branch records.
     LbrFreezeIgnored,
-    /// Clearing the frozen bit does not let the counters go on.
+    /// Clearing the frozen bit does not let the counters continue.
     NeverUnfreezes,
     /// RDPMC takes the index modulo the number of counters.
     RdpmcIndexWraps,
@@ -114,7 +114,7 @@ pub enum Mutation {
     PebsBranchesStale,
     /// Loads that are faster than the threshold of their latency have records as well.
     PebsLatencyIgnored,
-    /// The event of load latency has records without the one that has to run beside it.
+    /// The event of load latency has records without the one that has to run together with it.
     PebsAuxiliaryIgnored,
     /// A record says that the first level had the data, wherever it was.
     PebsSourceWrong,
@@ -122,7 +122,7 @@ pub enum Mutation {
     PebsLatencyLost,
     /// The basic group of an architectural PEBS record names the next instruction.
     ApebsAddressWrong,
-    /// An architectural PEBS record says that no counter asked for it.
+    /// An architectural PEBS record says that no counter requested it.
     ApebsCountersLost,
     /// Every second architectural PEBS record is written over by the next one: IA32_PEBS_INDEX does not move.
     ApebsRecordLost,
@@ -140,7 +140,7 @@ pub enum Mutation {
     ApebsSizeWrong,
     /// Architectural PEBS records never have the group of general registers.
     ApebsGroupMissing,
-    /// Architectural PEBS records of every counter have the groups that CFG_C of general-purpose counter 0 asks for.
+    /// Architectural PEBS records of every counter have the groups that CFG_C of general-purpose counter 0 requests.
     ApebsGroupsOfFirst,
     /// The branch records of an architectural PEBS record begin with the second one.
     ApebsBranchesStale,

@@ -63,7 +63,7 @@ pub enum Occurrence {
     Store,
     /// One operation that loads from and stores to the same address.
     LoadStore,
-    /// An access with LOCK semantics; reported beside its direction.
+    /// An access with LOCK semantics; reported in addition to its direction.
     Locked,
     // Where the data of an access was found: first level, last level, memory.
     LoadL1Hit,

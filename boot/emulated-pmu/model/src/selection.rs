@@ -101,7 +101,7 @@ impl Selection {
         self.occurrences & 1 << occurrence as u8 != 0
     }
 
-    /// Whether single occurrences have to be seen for this event.
+    /// Whether single occurrences must be seen for this event.
     #[must_use]
     pub const fn has_occurrences(self) -> bool {
         self.occurrences != 0

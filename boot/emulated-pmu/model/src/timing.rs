@@ -98,7 +98,7 @@ pub struct Timing {
     pub stlb_cycles: u32,
     /// Cycles a load waits for a page walk.
     pub walk_cycles: u32,
-    /// Loads take the time of the model's parameters, reported as [`Occurrence::MemoryStall`]; so counters of cycles ask for it.
+    /// Loads take the time of the model's parameters, reported as [`Occurrence::MemoryStall`]; so counters of cycles request it.
     pub parameters: bool,
     /// Cycles and micro-operations are those of a port map, reported as [`Occurrence::PortCycle`] and [`Occurrence::PORTS`].
     pub ports: bool,
@@ -233,7 +233,7 @@ impl Timing {
         }
     }
 
-    /// What has to be seen for cycles to be right.
+    /// What must be seen for cycles to be right.
     pub(crate) fn waits(&self) -> Selection {
         match self.parameters {
             true => MISPREDICTED.or(Selection::of(&[Occurrence::MemoryStall])),

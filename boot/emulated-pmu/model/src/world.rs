@@ -21,7 +21,7 @@ pub enum World {
 
 impl World {
     /// Whether a counter with this event select counts now. Neither bit, or both, are everybody's; with both, as with one,
-    /// EFER.SVME has to be set (processor programming references, "HostGuestOnly").
+    /// EFER.SVME must be set (processor programming references, "HostGuestOnly").
     #[must_use]
     pub const fn counts(self, selector: Selector) -> bool {
         match (self, selector.0 & HOST_ONLY != 0, selector.0 & GUEST_ONLY != 0) {

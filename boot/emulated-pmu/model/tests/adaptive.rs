@@ -66,7 +66,7 @@ fn the_groups_asked_for_come_in_the_order_of_their_bits() {
                 expected.extend([0x10_0000, 0, 0, 0]);
             }
             if config & 2 != 0 {
-                // Flags, the address behind, RAX (the instruction's number), RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+                // Flags, the address after, RAX (the instruction's number), RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
                 expected.extend([2, 0x1003, 2, 1, 2, 3, 0x8000, 5, 6, 7]);
                 expected.extend(8..16);
             }

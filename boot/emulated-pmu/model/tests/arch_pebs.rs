@@ -51,7 +51,7 @@ fn s1_the_groups_asked_for_come_in_their_order() {
             expected.extend([0x10_0000, 0, 0, 0, 0, 0, 0, 0]);
         }
         if groups & GPR != 0 {
-            // Flags, the address behind, RAX (the instruction's number), RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15, SSP.
+            // Flags, the address after, RAX (the instruction's number), RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15, SSP.
             expected.extend([2, 0x1003, 2, 1, 2, 3, 0x8000, 5, 6, 7]);
             expected.extend(8..16);
             expected.extend([0, 0]);

@@ -101,7 +101,7 @@ fn s1_an_armed_counter_is_disarmed_by_its_switches() {
         assert!(!pmu.awaits_record(Ring::User), "{msr:#x}");
         assert_eq!(step(&mut pmu, &mut buffer, 2).due, 0, "{msr:#x}");
     }
-    // Writing the index anew, as a handler does, loses none.
+    // Writing the index again, as a handler does, loses none.
     let (mut pmu, mut buffer) = machine();
     arm(&mut pmu, 0, INSTRUCTIONS, 2, 0);
     step(&mut pmu, &mut buffer, 1);

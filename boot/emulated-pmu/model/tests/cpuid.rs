@@ -233,7 +233,7 @@ fn enumeration_agrees_with_what_faults() {
             fixed = wider.ebx.count_ones();
         }
         if model == Model::GoldenCove {
-            // Leaf 0xA and PERF_CAPABILITIES tell what it shares with the efficient cores.
+            // Leaf 0xA and PERF_CAPABILITIES state what it shares with the efficient cores.
             assert_eq!((general, fixed), (6, 3));
             (general, fixed) = (8, 4);
         }

@@ -122,7 +122,7 @@ fn every_event_can_be_programmed_and_counts_no_less_for_more() {
             // Ports are there with a map alone.
             let counts = counts && !event.selection.has_ports();
             let plain = !event.invert && event.cmask <= 1;
-            // Golden Cove counts slow loads beside another event alone.
+            // Golden Cove counts slow loads only together with another event.
             let alone = (event.code, event.umask) != (0xCD, 0x01)
                 || !matches!(model, Model::SapphireRapids | Model::GoldenCove);
             if counts && plain && alone {

@@ -53,7 +53,7 @@ proptest! {
         for (n, (event, rings, cmask, (invert, edge), left)) in events.iter().enumerate() {
             let registers = counter(model, n as u32);
             let code = *event.get(&bulk_events(model));
-            // The extra nibble of AMD's event code lies in bits 35:32.
+            // The extra nibble of AMD's event code is in bits 35:32.
             let code = if code > 0xFFFF { 0x1_0000_0120 } else { code };
             write(&mut pmu, registers.selector, code | rings << 16 | cmask << 24 | EN
                 | if *invert { INV } else { 0 } | if *edge { EDGE } else { 0 });
@@ -131,7 +131,7 @@ fn nothing_that_runs_has_no_horizon() {
         assert_eq!(pmu(model).until_overflow(RingMask::BOTH), None, "{model:?}");
     }
     let mut pmu = pmu(Model::Skylake);
-    // Branches have to be stepped; they are not in the horizon.
+    // Branches must be stepped; they are not in the horizon.
     write(&mut pmu, 0x186, 0xC4 | USR | OS | EN);
     assert_eq!(pmu.until_overflow(RingMask::BOTH), None);
     assert!(pmu.needs().stepping());

@@ -74,7 +74,7 @@ fn stepping_is_asked_for_in_the_rings_that_are_counted() {
     assert_eq!(stepped(&with(0xC4 | EN | OS)), (false, true));
     assert_eq!(stepped(&with(0xC4 | EN | USR | OS)), (true, true));
     assert_eq!(stepped(&with(0xC0 | EN | USR | OS)), (false, false));
-    // Instructions everywhere beside branches in ring 3 alone: ring 0 needs no stepping.
+    // Instructions everywhere in addition to branches in ring 3 alone: ring 0 needs no stepping.
     let mut both = with(0xC4 | EN | USR);
     write(&mut both, 0x187, 0xC0 | EN | USR | OS);
     assert_eq!(stepped(&both), (true, false));
@@ -231,7 +231,7 @@ fn limits_are_those_of_overflows_that_matter() {
     assert_eq!(left(&pmu, all), []);
     write(&mut pmu, 0x186, 0xC0 | EN | USR | INT);
     assert_eq!(left(&pmu, all), []);
-    // A PEBS record: of the event after the overflow, whose instruction has to be seen.
+    // A PEBS record: of the event after the overflow, whose instruction must be seen.
     write(&mut pmu, 0x186, 0xC4 | EN | USR);
     write(&mut pmu, 0x3F1, 1);
     write(&mut pmu, 0x4C1, (1 << 48) - 2);

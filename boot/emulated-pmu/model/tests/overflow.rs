@@ -1,4 +1,4 @@
-//! Overflow: at which event, what it sets, what it asks for.
+//! Overflow: at which event, what it sets, what it requests.
 
 mod common;
 

@@ -41,7 +41,7 @@ fn every_nth_instruction_is_in_a_record_and_none_is_lost() {
         assert_eq!(read(&mut pmu, 0x38E), 0, "{model:?}: no status without a threshold");
         for (index, record) in area.buffer().chunks(words).take(10).enumerate() {
             let number = 10 * (index as u64 + 1);
-            // Flags, the address behind it, RAX, RBX.
+            // Flags, the address after it, RAX, RBX.
             assert_eq!(record[..4], [2, 0x1000 + number + 1, number, 3], "{model:?}");
             assert_eq!(record[10..18], [8, 9, 10, 11, 12, 13, 14, 15], "{model:?}");
             if words > 18 {

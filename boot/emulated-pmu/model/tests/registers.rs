@@ -104,7 +104,7 @@ fn the_permission_map_is_what_the_model_answers_for() {
 
 #[test]
 fn registers_of_other_generations_are_not_passed_to_the_hardware() {
-    // QEMU's TCG answers unknown MSRs with 0, so these have to be ours to fault.
+    // QEMU's TCG answers unknown MSRs with 0, so these must be ours to fault.
     for (model, msr) in [
         (Model::Core2, 0x4C1),
         (Model::Nehalem, 0x4C1),

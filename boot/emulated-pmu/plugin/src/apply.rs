@@ -58,7 +58,7 @@ pub fn apply(
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, stays.address());
                 if let Opened::Repeat { stores: true, .. } = opened {
-                    // The other word will tell that the element was stored.
+                    // The other word will state that the element was stored.
                     beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
                 }
             }
@@ -76,7 +76,7 @@ pub fn apply(
     }
 }
 
-/// Code beside a place in a block.
+/// Code next to a place in a block.
 struct Beside<'a> {
     cells: &'a mut Cells,
     block: Block,

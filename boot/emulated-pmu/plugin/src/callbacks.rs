@@ -46,7 +46,7 @@ pub extern "C" fn undecided(_: u32, _: *mut c_void) {
 /// A block starts that may bring a counter to its end.
 pub extern "C" fn spent(_: u32, bound: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    // SAFETY: it was asked for with such a bound, which stays.
+    // SAFETY: it was requested with such a bound, which stays.
     let bound = unsafe { &*bound.cast::<Bound>() };
     vcpu.collect();
     let slack = vcpu.limits.slack(&vcpu.sums, bound, state().most());

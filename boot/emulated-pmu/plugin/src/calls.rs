@@ -23,10 +23,10 @@ const PAGE: u64 = 4096;
 
 /// A vCPU executes a call: the place of the NOP in QEMU's memory, and the command.
 pub extern "C" fn called(index: u32, data: *mut c_void) {
-    // SAFETY: it was asked for with such a pair, which stays.
+    // SAFETY: it was requested with such a pair, which stays.
     let (host, command) = unsafe { *data.cast::<(u64, Command)>() };
     let page = page(host);
-    // SAFETY: the page behind that of the call is the guest's RAM as well, unless a guest that is no hypervisor executes
+    // SAFETY: the page after that of the call is the guest's RAM as well, unless a guest that is not a hypervisor executes
     // such a NOP at the very end of its RAM, which QEMU does not give back either; nobody writes it while this vCPU, whose
     // page it is, is here.
     let mailbox = unsafe { &mut *((page + PAGE) as *mut Mailbox) };
@@ -72,7 +72,7 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
     }
     let start = page.wrapping_sub(own - region_start);
     let host = (start, start.wrapping_add(region_end - region_start));
-    // What lies there may have been translated with code beside it.
+    // What lies there may have been translated with code next to it.
     if state().translator().regions.insert(region_start, host) != Some(host) {
         translate_anew();
     }

@@ -26,7 +26,7 @@ const FIRST: usize = 8;
 /// The word of single instructions.
 pub const SINGLE_INSTRUCTIONS: usize = FIRST + crate::tally::INSTRUCTIONS;
 
-/// The limits have to be looked at when this is spent, or where there are none, for nothing, once in so many occurrences. It
+/// The limits must be looked at when this is spent, or where there are none, for nothing, once in so many occurrences. It
 /// fits into an instruction's immediate, which translated code compares with at each block.
 pub const ALARM: u64 = 1 << 30;
 

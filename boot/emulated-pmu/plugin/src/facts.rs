@@ -1,4 +1,4 @@
-//! What has to be known of an instruction to count it.
+//! What must be known of an instruction to count it.
 
 use crate::leaves::{self, End};
 use crate::opened::Opened;
@@ -21,17 +21,17 @@ pub const OFFSET: u64 = 0xfff;
 pub struct Branch {
     /// Its own address.
     pub from: u16,
-    /// The address behind it.
+    /// The address after it.
     pub next: u16,
     /// Where it goes if its bytes say it.
     pub target: u16,
     /// Its kind.
     pub kind: BranchKind,
-    /// Its target does not lie behind it.
+    /// Its target does not lie after it.
     pub backward: bool,
-    /// It is conditional, and offsets do not tell whether it was taken: target and next differ in their pages alone.
+    /// It is conditional, and offsets do not state whether it was taken: target and next differ in their pages alone.
     pub ambiguous: bool,
-    /// The condition of a jump to the next instruction. Registers tell whether it was taken, which QEMU shows at an exit alone.
+    /// The condition of a jump to the next instruction. Registers state whether it was taken, which QEMU shows at an exit alone.
     pub undecided: Option<Condition>,
 }
 
@@ -47,7 +47,7 @@ impl Branch {
 pub struct Facts {
     /// Offset of its address.
     pub ip: u16,
-    /// Offset of the address behind it.
+    /// Offset of the address after it.
     pub next: u16,
     /// By what one sees that it is done.
     pub end: End,

@@ -18,7 +18,7 @@ enum InstallError {
     Missing(#[from] Missing),
     #[error("{0} is not a whole machine: the emulated PMU is for qemu-system-x86_64")]
     NoSystem(String),
-    #[error("it emulates {0}, and the emulated PMU is for x86_64")]
+    #[error("it emulates {0}, but the emulated PMU is for x86_64")]
     Architecture(String),
     #[error("unknown argument {0:?}: the only one is stop=FD")]
     Unknown(String),

@@ -1,13 +1,13 @@
 //! Counts for the emulated PMU inside QEMU's translator (TCG), at the translator's speed.
 //!
-//! QEMU loads this library with `-plugin file=LIBRARY[,stop=FD]`. It does nothing until a hypervisor asks for something by
+//! QEMU loads this library with `-plugin file=LIBRARY[,stop=FD]`. It does nothing until a hypervisor requests something by
 //! the calls of [`plugin_channel`]. From then on each block of code that is translated outside the hypervisor's own memory
-//! gets counting code put beside its instructions.
+//! gets counting code put next to its instructions.
 //!
 //! | part | what it does |
 //! | --- | --- |
 //! | [`decode`], [`facts`], [`leaves`] | what the instructions of a block are |
-//! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`bound`] are what it is made of |
+//! | [`plan`] | what is put next to them; [`tally`], [`opened`] and [`bound`] are what it is made of |
 //! | [`translate`], [`translator`], [`apply`] | the block and its plan, from and to QEMU |
 //! | [`callbacks`], [`resolve`] | what translated code calls |
 //! | [`shape`], [`trace`], [`memory`], [`recent`], [`registers`] | accesses with their addresses |

@@ -34,7 +34,7 @@ impl Limits {
     }
 
     /// What can be spent from the start of a block with this bound on, the block not included, without looking again;
-    /// `None` if the guest has to leave behind the block. `most`: the same of any block, of anything but branches.
+    /// `None` if the guest has to leave after the block. `most`: the same of any block, of anything but branches.
     pub fn slack(&self, sums: &Sums, block: &Bound, most: Others) -> Option<u64> {
         let mut slack = u64::MAX;
         for &Limit { selection, left } in &self.list {

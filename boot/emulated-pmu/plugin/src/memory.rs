@@ -60,7 +60,7 @@ pub struct Memory {
     pub recent: Recent,
     /// Where pages lie.
     pub translations: Translations,
-    /// Bits of the offset in a page, by linear page of 4 KiB; asked for where caches are by parameters.
+    /// Bits of the offset in a page, by linear page of 4 KiB; requested where caches are by parameters.
     pub page_sizes: HashMap<u64, u8>,
     /// Accesses to recent lines, by way.
     hits: [u64; WAYS],
@@ -99,7 +99,7 @@ impl Memory {
         self.pending.is_empty()
     }
 
-    /// The guest goes on, perhaps with the very instruction at which it left.
+    /// The guest continues, perhaps with the very instruction at which it left.
     pub fn enter(&mut self, resumes: bool) {
         if !resumes {
             self.runs = [StringRun::NEW; 2];
@@ -113,7 +113,7 @@ impl Memory {
         self.page_sizes.clear();
     }
 
-    /// A repeated string instruction came to its end.
+    /// A repeated string instruction ended.
     pub fn end_string(&mut self) {
         self.runs = [StringRun::NEW; 2];
         self.half = None;

@@ -12,7 +12,7 @@ pub enum Opened {
     Branch {
         /// The instruction.
         branch: Branch,
-        /// Bytes from its block's start to the address behind it: for where offsets do not tell the way.
+        /// Bytes from its block's start to the address after it: for where offsets do not tell the way.
         bytes: u16,
         /// What else was counted for it before it began.
         early: Tally,
@@ -23,7 +23,7 @@ pub enum Opened {
     Repeat {
         /// Its address.
         ip: u16,
-        /// The address behind it.
+        /// The address after it.
         next: u16,
         /// Each element stores, and it ends when it looks at the count.
         stores: bool,
@@ -82,7 +82,7 @@ impl Opened {
 
 impl Opened {
     /// Whether a block that starts at this offset lets the instruction begin once more, provided that it has not stored
-    /// anything: QEMU lets a store that changes its own block begin anew by itself. Otherwise it goes on elsewhere, as no
+    /// anything: QEMU lets a store that changes its own block begin again by itself. Otherwise it continues elsewhere, as no
     /// such instruction leads to itself.
     pub fn restarts_at(&self, offset: u16) -> bool {
         match self {

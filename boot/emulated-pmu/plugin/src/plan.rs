@@ -1,4 +1,4 @@
-//! What is put beside the instructions of a block: pure logic, which [`crate::apply`] hands to QEMU.
+//! What is put next to the instructions of a block: pure logic, which [`crate::apply`] hands to QEMU.
 //!
 //! An instruction counts once it is done. Sums of instructions are added up until one that may leave the block
 //! starts: then all before it are done, and the sum is counted there. What the last instruction of a block adds is counted
@@ -25,9 +25,9 @@ pub enum At {
     Start,
     /// Before an instruction, by its index.
     Before(usize),
-    /// Behind the load of an instruction.
+    /// After the load of an instruction.
     Loaded(usize),
-    /// Behind its store.
+    /// After its store.
     Stored(usize),
 }
 
@@ -37,7 +37,7 @@ pub enum Action {
     /// If what is open has this block's key, it has fallen through.
     FellThrough(u64),
     /// If what is open has this key, it is the block's first instruction, which begins once more: QEMU lets a store that
-    /// changes its own block begin anew by itself.
+    /// changes its own block begin again by itself.
     Restarted(u64),
     /// If something is open, it is decided by this block's offset.
     Resolve(u16),
@@ -47,7 +47,7 @@ pub enum Action {
     Spend(Bound),
     /// The block's address is noted.
     NoteStart,
-    /// The guest leaves behind the instruction.
+    /// The guest leaves after the instruction.
     Leave,
     /// Counts.
     Count(Tally),
@@ -80,7 +80,7 @@ pub fn complete(mode: Mode) -> Mode {
     mode
 }
 
-/// The plan for a block, in the order in which it is to be asked for. `mode` is [`complete`].
+/// The plan for a block, in the order in which it is to be requested. `mode` is [`complete`].
 pub fn plan(block: &[Facts], mode: Mode) -> Vec<(At, Action)> {
     let mut plan = Plan { mode, actions: Vec::new() };
     let Some(first) = block.first() else { return plan.actions };

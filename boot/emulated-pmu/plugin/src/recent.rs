@@ -21,7 +21,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Whether an access of so many bytes lies in one line, and both this line and its page were used last.
+    /// Whether an access of so many bytes is in one line, and both this line and its page were used last.
     #[inline]
     pub fn has(&self, linear: u64, bytes: u64) -> bool {
         let (line, page) = (linear / LINE_BYTES, linear / PAGE_BYTES);
@@ -64,7 +64,7 @@ struct Entry {
     page: u64,
     /// The physical one.
     physical: u64,
-    /// Behind which flush it was noted.
+    /// After which flush it was noted.
     flushes: u64,
 }
 

@@ -14,7 +14,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The guest goes on, with these kinds recorded.
+    /// The guest continues, with these kinds recorded.
     pub fn enter(&mut self, kinds: u64) {
         *self = Self { kinds, ..Self::default() };
     }

@@ -55,7 +55,7 @@ impl Handles {
         }
     }
 
-    /// Which register has to be read for `name`: for a segment register, its base. `None`: it counts as 0, as it does
+    /// Which register must be read for `name`: for a segment register, its base. `None`: it counts as 0, as it does
     /// for whoever steps the guest.
     pub fn find(&self, name: Name) -> Option<Register> {
         match name {

@@ -123,7 +123,7 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     }
 }
 
-/// A branch is done about which more has to be known.
+/// A branch is done about which more must be known.
 fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where) {
     let mut fell = branch.kind == BranchKind::Conditional && fell(branch, to);
     if let Some(condition) = branch.undecided {

@@ -150,7 +150,7 @@ pub const fn page(host: u64) -> u64 {
     host & !OFFSET
 }
 
-/// Throws all translated code away: it is translated anew, for the mode that holds then.
+/// Throws all translated code away: it is translated again, for the mode that holds then.
 pub fn translate_anew() {
     // SAFETY: QEMU does it when no code runs, and then calls back.
     unsafe { (api().reset)(state().id, crate::install::ask) };

@@ -2,7 +2,7 @@
 //!
 //! A callback cannot stop the guest. But QEMU takes commands from a qtest line while the guest runs; the plugin holds the
 //! line's other end. It has an NMI sent to the vCPU, and waits for QEMU's answer, so that the NMI is pending before the
-//! block goes on. The guest leaves at the start of the next block.
+//! block continues. The guest leaves at the start of the next block.
 
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, RawFd};
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(line.read(0), None, "QEMU is gone");
     }
 
-    /// Taken for the next command's, a late answer would tell that an NMI waits which is still to come.
+    /// Taken for the next command's, a late answer would state that an NMI waits which is still to come.
     #[test]
     fn an_answer_that_comes_late_is_not_the_next_commands() {
         let (own, mut qemu) = UnixStream::pair().expect("a pair");

@@ -180,7 +180,7 @@ extern "C" fn spanning(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
 /// A part of an access whose instruction can still fail.
 extern "C" fn deferred(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    // SAFETY: it was asked for with such data, which stays.
+    // SAFETY: it was requested with such data, which stays.
     let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
     if vcpu.memory.pending.is_empty() {
         let (kind, locked) = (record.way.kind(), record.way.locked());

@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 /// What translation needs.
 pub struct Translator {
-    /// What code is translated for: all that the pages ask for.
+    /// What code is translated for: all that the pages request.
     pub mode: Mode,
-    /// What each page of calls asked for last.
+    /// What each page of calls requested last.
     pub modes: HashMap<u64, Mode>,
     /// The hypervisors' memory, in QEMU's: by its physical start.
     pub regions: HashMap<u64, (u64, u64)>,
@@ -24,7 +24,7 @@ pub struct Translator {
     pub opened: Interned<Opened>,
     /// What blocks can have.
     pub bounds: Interned<Bound>,
-    /// Calls, by where they lie in QEMU's memory.
+    /// Calls, by where they are in QEMU's memory.
     pub calls: Interned<(u64, Command)>,
     /// Accesses of instructions that can still fail.
     pub deferred: Interned<Deferred>,

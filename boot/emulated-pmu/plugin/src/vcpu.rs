@@ -135,7 +135,7 @@ impl Vcpu {
         self.memory.collect(&mut self.sums);
     }
 
-    /// RIP, where a block begins. In a callback that was asked for as one that reads registers.
+    /// RIP, where a block begins. In a callback that was requested as one that reads registers.
     pub fn rip(&mut self) -> u64 {
         self.handles.rip.map_or(0, |register| self.reader.read(register))
     }

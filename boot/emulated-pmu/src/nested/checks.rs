@@ -34,14 +34,14 @@ pub enum Refused {
     /// The ASID is zero, which is the host's.
     #[error("the ASID is zero")]
     Asid,
-    /// A permission map lies beyond the physical addresses.
-    #[error("a permission map lies beyond the physical addresses")]
+    /// A permission map is beyond the physical addresses.
+    #[error("a permission map is beyond the physical addresses")]
     Maps,
     /// The nested page tables lie there.
-    #[error("the nested page tables lie beyond the physical addresses")]
+    #[error("the nested page tables are beyond the physical addresses")]
     Tables,
     /// What is to be injected cannot be.
-    #[error("an event that there is not")]
+    #[error("an injected event that does not exist")]
     Event,
 }
 

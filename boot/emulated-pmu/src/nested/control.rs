@@ -1,4 +1,4 @@
-//! What a guest's block asks for, as VMRUN finds it. The processor may keep it until the exit (APM vol. 2, 15.5.1).
+//! What a guest's block requests, as VMRUN finds it. The processor may keep it until the exit (APM vol. 2, 15.5.1).
 
 use crate::vmcb::{Intercepts, NESTED_PAGING, VIRTUAL_MASKING, Vmcb};
 

@@ -27,7 +27,7 @@ pub struct Exit {
     pub int_control: u64,
     /// The interrupt shadow.
     pub shadow: bool,
-    /// Where the nested guest goes on after the instruction; 0 if that is not told: see [`is_of_instruction`].
+    /// Where the nested guest continues after the instruction; 0 if that is not told: see [`is_of_instruction`].
     pub next_rip: u64,
 }
 
@@ -46,7 +46,7 @@ impl Exit {
     }
 }
 
-/// Whether exits of this code tell where the next instruction is: those of instructions, of ports and of model-specific
+/// Whether exits of this code state where the next instruction is: those of instructions, of ports and of model-specific
 /// registers, and those of INT3, INTO and BOUND (15.7.1).
 #[must_use]
 pub const fn is_of_instruction(code: u64) -> bool {

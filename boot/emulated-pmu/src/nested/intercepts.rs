@@ -6,7 +6,7 @@ use crate::vmcb::{
     VIRTUAL_IRQ, VIRTUAL_MASKING, VIRTUAL_PRIORITY, Vmcb, exit,
 };
 
-/// CR0.TS and CR0.MP, whose changes alone are no selective writes.
+/// CR0.TS and CR0.MP, whose changes alone are not selective writes.
 const CR0_LAZY: u64 = 1 << 3 | 1 << 1;
 /// Bits of interrupt control that are the nested guest's own.
 pub const OWN_INTERRUPTS: u64 = VIRTUAL_PRIORITY
@@ -48,7 +48,7 @@ impl Control {
         self.intercepts.contains(Intercepts::CR0_SELECTIVE) && (old ^ new) & !CR0_LAZY != 0
     }
 
-    /// Adds to what the hypervisor has put into `block` what the guest asks for. Interrupts are not in it.
+    /// Adds to what the hypervisor has put into `block` what the guest requests. Interrupts are not in it.
     pub fn merge_into(&self, block: &mut Vmcb) {
         block.cr_intercepts |= self.cr_intercepts;
         block.dr_intercepts |= self.dr_intercepts;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever either side intercepts is intercepted, and nothing else; what the guest does not ask for is not told to it.
+        /// Whatever either side intercepts is intercepted, and nothing else; what the guest does not request is not told to it.
         #[test]
         fn both_sides_intercepts_are_in_the_block(
             own: [u32; 4], guests: [u32; 4], paging: [bool; 2], codes in prop::collection::vec(0u64..0xa0, 40),

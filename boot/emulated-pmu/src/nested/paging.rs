@@ -12,7 +12,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// The physical address behind `linear`, or `None` if nothing is mapped there.
+    /// The physical address of `linear`, or `None` if nothing is mapped there.
     #[must_use]
     pub fn translate(&self, linear: u64, read: impl Fn(u64) -> u64 + Copy) -> Option<u64> {
         let Some(nested) = &self.nested else { return self.own.translate(linear, read) };
@@ -46,7 +46,7 @@ impl Translation {
 }
 
 /// The top table of four levels in nested tables that have five, as a guest's have that runs with five itself: the processor
-/// walks them as the hypervisor's own, which have four (APM vol. 2, 15.25.3). What lies beyond the lowest entry is out of
+/// walks them as the hypervisor's own, which have four (APM vol. 2, 15.25.3). What is beyond the lowest entry is out of
 /// reach: physical addresses of more than 48 bits. `None` if that entry is not present.
 #[must_use]
 pub fn top_of_four(nested: &Paging, read: impl FnOnce(u64) -> u64) -> Option<u64> {
@@ -59,7 +59,7 @@ pub fn top_of_four(nested: &Paging, read: impl FnOnce(u64) -> u64) -> Option<u64
     (entry & 1 != 0).then_some(entry & ADDRESS)
 }
 
-/// A word of the nested guest's memory; 0, which is no present entry, where there is none.
+/// A word of the nested guest's memory; 0, which is not a present entry, where there is none.
 fn through(nested: &Paging, at: u64, read: impl Fn(u64) -> u64 + Copy) -> u64 {
     nested.translate(at, read).map_or(0, read)
 }
@@ -74,7 +74,7 @@ mod tests {
     const ALL: u64 = 0x67;
     const LARGE: u64 = 1 << 7;
 
-    /// The nested guest's addresses from 0 on lie at 0x40_0000; its own tables at 0x1000 map 0 to its 0.
+    /// The nested guest's addresses from 0 on are at 0x40_0000; its own tables at 0x1000 map 0 to its 0.
     fn memory() -> HashMap<u64, u64> {
         HashMap::from([
             (0x9000, 0xa000 | ALL),

@@ -5,7 +5,7 @@ pub const MSR_BYTES: usize = 0x2000;
 /// Bytes of the map of ports, a bit each: after the last port are three bits more for accesses that go beyond it.
 pub const IO_BYTES: usize = 0x3000;
 
-/// Where the bits of a register are: the byte, and the bit of reads in it, which that of writes stands behind. `None` of
+/// Where the bits of a register are: the byte, and the bit of reads in it, which that of writes stands after. `None` of
 /// those outside the ranges, which are always intercepted.
 #[must_use]
 pub const fn msr_place(msr: u32) -> Option<(usize, u32)> {

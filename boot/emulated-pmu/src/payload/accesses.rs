@@ -14,7 +14,7 @@ const MAX_ACCESSES: usize = 16;
 /// RFLAGS.DF.
 const DF: u64 = 1 << 10;
 
-/// What has to be known before an instruction runs.
+/// What must be known before an instruction runs.
 pub struct Before {
     count: u64,
     source: u64,
@@ -25,7 +25,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Of an instruction of which nothing has to be known.
+    /// Of an instruction of which nothing must be known.
     pub const NOTHING: Self = Self {
         count: 0,
         source: 0,
@@ -35,7 +35,7 @@ impl Before {
         accesses: 0,
     };
 
-    /// Notes what has to be known before `instruction` runs. Its accesses are for the model, if no plugin counts them, and
+    /// Notes what must be known before `instruction` runs. Its accesses are for the model, if no plugin counts them, and
     /// for PEBS records.
     pub fn of(guest: &Guest, instruction: &Instruction) -> Self {
         let mut before = Self::NOTHING;
@@ -70,7 +70,7 @@ impl Before {
         &self.list[..self.accesses]
     }
 
-    /// For PEBS records: the instruction, where the guest stands behind it, and what it loaded and stored first.
+    /// For PEBS records: the instruction, where the guest stands after it, and what it loaded and stored first.
     pub fn place(&self, guest: &Guest, instruction: Option<&Instruction>) -> Place {
         let ip = instruction.map_or(guest.stepped, Instruction::ip);
         let next = guest.linear_rip();

@@ -73,6 +73,6 @@ pub fn pm_timer(root: u64) -> Option<u16> {
 /// Changes the table at this address.
 fn change(table: u64, change: impl FnOnce(&mut [u8])) {
     let bytes = word(table + LENGTH) as usize;
-    // SAFETY: the table lies in memory that the firmware set aside, identity mapped and writable; nobody reads it now.
+    // SAFETY: the table is in memory that the firmware set aside, identity mapped and writable; nobody reads it now.
     change(unsafe { slice::from_raw_parts_mut(table as *mut u8, bytes) });
 }

@@ -1,4 +1,4 @@
-//! The processor's debug registers: for each guest run the guest's breakpoints, and the hypervisor's own beside them. The guest
+//! The processor's debug registers: for each guest run the guest's breakpoints, and the hypervisor's own in addition to them. The guest
 //! itself gets at them only to read them, while there is no breakpoint ([`show`]); its other accesses are intercepted.
 
 use super::guest::Guest;
@@ -13,7 +13,7 @@ const READS: u32 = 0xffff;
 /// Places the guest's `which`, and breakpoints on the instructions at `own`. `None`, and nothing is changed, if they are
 /// too many.
 pub fn arm(guest: &mut Guest, own: &[u64], which: Which) -> Option<Placed> {
-    // The usual case, in every exit: it has to be quick, as it takes the guest's time.
+    // The usual case, in every exit: it must be quick, as it takes the guest's time.
     if own.is_empty() && !guest.debug.is_active() {
         (guest.vmcb.dr7, guest.vmcb.dr6) = (DR7_ONE, DR6_IDLE);
         return Some(Placed::default());

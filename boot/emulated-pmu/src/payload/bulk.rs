@@ -1,4 +1,4 @@
-//! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
+//! The guest while instructions are counted, at full speed: the clock states how many there were. The alarm clock stops
 //! it shortly before an overflow.
 
 use super::free::{self, ALWAYS, returns};
@@ -17,7 +17,7 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
-/// Exceptions that stop a repeated string instruction in its middle: #PF and #AC beside those. The clock does not count the
+/// Exceptions that stop a repeated string instruction in its middle: #PF and #AC in addition to those. The clock does not count the
 /// iteration.
 const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
 /// STI.
@@ -42,7 +42,7 @@ pub fn enter_in_page(guest: &mut Guest, left: Option<u64>) {
     let Some(placed) = nested_paging::enter_in_page(guest) else { return step::step(guest) };
     let ring = guest.ring();
     intercept(guest, ring);
-    // Nothing may go on elsewhere in this page unseen.
+    // Nothing may continue elsewhere in this page unseen.
     guest.vmcb.add_intercepts(Intercepts::INT_N);
     guest.vmcb.exceptions = u32::MAX;
     run(guest, ring, left, &placed);
@@ -91,7 +91,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         Ring::User | Ring::Kernel => {}
     }
     if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
-        // It follows the code, and has to be told wherever that is left otherwise than by a branch.
+        // It follows the code, and must be told wherever that is left otherwise than by a branch.
         intercepts |= Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
     } else if guest.plugin.is_some() {
@@ -106,7 +106,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
 }
 
 /// While the guest has breakpoints, interrupts are delivered by [`step`] alone: QEMU sets RF in their frames, and the
-/// instruction that was interrupted would go on without its breakpoint. While it watches data, everything is: QEMU loses an
+/// instruction that was interrupted would continue without its breakpoint. While it watches data, everything is: QEMU loses an
 /// event whose frame meets a breakpoint.
 pub fn careful(guest: &mut Guest) {
     if guest.debug.is_active() {
@@ -167,7 +167,7 @@ fn foreseen(guest: &Guest) -> u64 {
     }
     let counted = match guest.vmcb.exit_code {
         NO_DEVICE | exit::INT_N => true,
-        // SYSCALL and SYSRET find out while they run, unless they are no instructions at all.
+        // SYSCALL and SYSRET find out while they run, unless they are not instructions at all.
         INVALID_OPCODE => !guest.instruction().is_some_and(|instruction| {
             matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
                 && !(guest.on_intel && guest.code_bits() != 64)
@@ -192,7 +192,7 @@ pub fn account(guest: &mut Guest, ring: Ring, retired: u64) {
     let outcome = guest.counting.retire(ring, retired);
     if outcome.late_instructions > 0 {
         debug::line(format_args!(
-            "an overflow was noticed {} instructions late",
+            "an overflow was detected {} instructions late",
             outcome.late_instructions
         ));
     }

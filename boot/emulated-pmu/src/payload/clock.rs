@@ -68,7 +68,7 @@ pub fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// The guest goes on at this time, with the machine's: other processors of it had their turn.
+/// The guest continues at this time, with the machine's: other processors of it had their turn.
 pub fn take_over(now: u64) {
     NOW.store(now, Ordering::Relaxed);
     LEFT.store(tsc(), Ordering::Relaxed);

@@ -107,7 +107,7 @@ fn searched(page: u64, decode: Option<(u64, u32)>) -> Findings {
                 rep::decoded_candidates(bytes, entry, bits).take(most).for_each(&mut note);
             }
         }
-        // What is displaced stays write-protected, and is searched again when it is executed anew.
+        // What is displaced stays write-protected, and is searched again when it is executed again.
         *known(page) = findings;
     }
     *known(page)
@@ -154,7 +154,7 @@ impl CodeMap {
         self.active
     }
 
-    /// Whether the code at `linear` lies in a page with too many candidates.
+    /// Whether the code at `linear` is in a page with too many candidates.
     pub fn is_crowded(&self, linear: u64) -> bool {
         self.active && self.crowded == Some(linear / PAGE)
     }
@@ -218,7 +218,7 @@ impl CodeMap {
         let Findings { count, offsets, .. } = searched(page, decode);
         let count = usize::from(count);
         self.crowded = None;
-        // One that the guest's handler lets go on would also go on without a breakpoint of the hypervisor's.
+        // One that the guest's handler lets continue would also continue without a breakpoint of the hypervisor's.
         let meets = offsets
             .iter()
             .take(count)
@@ -246,7 +246,7 @@ impl CodeMap {
     }
 
     /// The guest tried to write to the page of `physical`, which has been searched. `executing`: the instruction that
-    /// writes lies in it.
+    /// writes is in it.
     pub fn on_write(&mut self, physical: u64, executing: bool) -> Verdict {
         let page = physical & !(PAGE - 1);
         self.watched.keep(|watched| watched != page);
@@ -268,7 +268,7 @@ impl CodeMap {
         }
     }
 
-    /// The candidates that breakpoints have to be on.
+    /// The candidates that breakpoints must be on.
     pub fn watched(&self) -> &Watched {
         &self.watched
     }

@@ -1,7 +1,7 @@
 //! Delivery of interrupts without a guest run of their own.
 //!
 //! QEMU sets RF in the frame of an interrupt, which is taken back after a guest run that ends at the handler's first instruction
-//! ([`super::step`]). Here the frame is written by the hypervisor and the guest goes on in the handler, where nothing about
+//! ([`super::step`]). Here the frame is written by the hypervisor and the guest continues in the handler, where nothing about
 //! that is rare: a kernel is interrupted hundreds of times a second, and each exit has QEMU forget all it knows of pages.
 
 use super::guest::Guest;
@@ -77,7 +77,7 @@ fn task_segment() -> Segment {
     }
 }
 
-/// The physical address of a frame whose words lie in one page to which ring 0 has written before.
+/// The physical address of a frame whose words are in one page to which ring 0 has written before.
 fn frame(guest: &Guest, at: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     const BYTES: u64 = 40;

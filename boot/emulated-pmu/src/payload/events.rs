@@ -175,7 +175,7 @@ pub fn take_what_came(guest: &mut Guest) {
     }
 }
 
-/// An NMI that the hypervisor has asked for has come, or waits. The processor holds one at most, so one that the guest has
+/// An NMI that the hypervisor has requested has come, or waits. The processor holds one at most, so one that the guest has
 /// sent itself may be one with it.
 pub fn take_own_nmi(guest: &mut Guest) {
     tables::open(false);
@@ -209,7 +209,7 @@ pub fn end_nmi(guest: &mut Guest) {
     guest.nmi_blocked = false;
 }
 
-/// Delivers the PMI, and the interrupt of a sample, that the model asks for, through the guest's local APIC.
+/// Delivers the PMI, and the interrupt of a sample, that the model requests, through the guest's local APIC.
 pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
         let counters = u64::from(outcome.overflowed.count_ones());

@@ -66,7 +66,7 @@ pub fn yields() -> Intercepts {
     if others { Intercepts::PAUSE } else { Intercepts::empty() }
 }
 
-/// While an NMI is being handled, its IRET has to be seen, and while a frame leads past a breakpoint of the hypervisor's.
+/// While an NMI is being handled, its IRET must be seen, and while a frame leads past a breakpoint of the hypervisor's.
 pub fn returns(guest: &Guest) -> Intercepts {
     if guest.nmi_blocked || guest.returns.are_awaited() {
         Intercepts::IRET

@@ -54,9 +54,9 @@ pub struct Guest {
     pub vmcb: &'static mut Vmcb,
     pub registers: Registers,
     pub counting: Counting,
-    /// What the PMU's registers, as they stand, ask for.
+    /// What the PMU's registers, as they stand, request.
     pub needs: Needs,
-    /// Counts at full speed what would otherwise have to be stepped.
+    /// Counts at full speed what would otherwise must be stepped.
     pub plugin: Option<Plugin>,
     /// Predictor, caches and translations, if there is no plugin, which has its own.
     pub core: Core,
@@ -81,11 +81,11 @@ pub struct Guest {
     /// The write to CR0 or CR4 that comes has been looked at.
     pub lets_control_writes: bool,
     pub calibration: Calibration,
-    /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
+    /// The guest's EFER.SCE; the processor's is taken away while rings are distinguished.
     pub sce: bool,
     /// Whose processor the guest believes to have.
     pub vendor: Option<Vendor>,
-    /// QEMU's own processor is Intel's: SYSCALL and SYSRET are no instructions outside 64-bit mode.
+    /// QEMU's own processor is Intel's: SYSCALL and SYSRET are not instructions outside 64-bit mode.
     pub on_intel: bool,
     /// SVM, where it is offered, and whoever runs in it.
     pub svm: VirtualSvm,
@@ -99,7 +99,7 @@ pub struct Guest {
     /// the next one: see [`super::precise::begin`].
     pub awaiting: u8,
     pub keeps_interrupts_out: bool,
-    /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
+    /// Bytes of the INT n that was emulated and is to be delivered: RIP is after it already. 0 of one that the guest
     /// executes itself.
     pub software_interrupt_bytes: u64,
     /// An NMI waits to be delivered.
@@ -140,13 +140,13 @@ impl Guest {
         if self.event.is_some() { Ring::Kernel } else { self.ring() }
     }
 
-    /// Whether each change of ring has to be seen while instructions are counted. Branch records say in which ring they
+    /// Whether each change of ring must be seen while instructions are counted. Branch records say in which ring they
     /// ended.
     pub fn tells_rings_apart(&self) -> bool {
         self.needs.ring_split || self.needs.branch_records
     }
 
-    /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly. A plugin counts them.
+    /// Whether what runs in `ring` must be watched for instructions that the clock counts wrongly. A plugin counts them.
     pub fn is_watched(&self, ring: Ring) -> bool {
         self.plugin.is_none() && (self.needs.free_running || self.needs.rings.contains(ring))
     }
@@ -230,7 +230,7 @@ impl Guest {
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
         let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
         if stopped {
-            // It may have come as the exit, or wait behind another one.
+            // It may have come as the exit, or wait after another one.
             events::take_own_nmi(self);
         }
         instructions
@@ -248,7 +248,7 @@ impl Guest {
         self.vendor != Some(Vendor::Amd)
     }
 
-    /// The guest's clock goes on for an instruction that was emulated.
+    /// The guest's clock continues for an instruction that was emulated.
     pub fn tick(&self) {
         clock::pass(1 << self.calibration.shift);
     }

@@ -23,7 +23,7 @@ const TIMER_ENABLE: u64 = 1 << 2;
 const TIMER_MESSAGES: u64 = 1 << 14;
 const TIMER_CAN_MESSAGE: u64 = 1 << 15;
 const TIMER_64_BIT: u64 = 1 << 5;
-/// Message address of the local APIC with id 0, physical destination; the id stands in bits 19:12 (SDM vol. 3, 10.11.1).
+/// Message address of the local APIC with id 0, physical destination; the id is in bits 19:12 (SDM vol. 3, 10.11.1).
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 const MESSAGE_ID_SHIFT: u32 = 12;
 /// Delivery mode NMI, edge.

@@ -20,7 +20,7 @@ pub fn on_read_msr(guest: &mut Guest, number: u32) {
     }
 }
 
-/// The guest asks for this leaf of CPUID.
+/// The guest requests this leaf of CPUID.
 pub fn on_cpuid(guest: &mut Guest, leaf: u32) {
     if leaf == LEAF && guest.counting.model() == Model::K10 {
         watch(guest);
@@ -32,7 +32,7 @@ fn watch(guest: &mut Guest) {
         return;
     }
     guard::hide();
-    // It maps the page anew when it begins again.
+    // It maps the page again when it begins again.
     guest.code.end();
 }
 

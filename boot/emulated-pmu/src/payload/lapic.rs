@@ -1,4 +1,4 @@
-//! The guest's own local APIC, as far as a performance monitoring interrupt needs it: what LVTPC asks for, its mask
+//! The guest's own local APIC, as far as a performance monitoring interrupt needs it: what LVTPC requests, its mask
 //! bit, and the way in for a fixed vector.
 
 use super::port::{read_msr, tsc, write_msr};
@@ -12,7 +12,7 @@ const PAGE: u64 = 0x000f_ffff_ffff_f000;
 /// xAPIC offsets; the x2APIC's MSR is 0x800 plus a sixteenth.
 const LVTPC: u64 = 0x340;
 const ID: u64 = 0x20;
-/// The lower half of the interrupt command register; the upper half is behind it.
+/// The lower half of the interrupt command register; the upper half is after it.
 pub const COMMAND: u64 = 0x300;
 const COMMAND_HIGH: u64 = 0x310;
 const SPURIOUS: u64 = 0xf0;
@@ -118,7 +118,7 @@ pub fn set_timer(timer: &Timer, lvt: u32, initial: u32) {
     write(base, INITIAL, initial);
 }
 
-/// Whether `physical` lies in the page of the xAPIC's registers, and they are in use.
+/// Whether `physical` is in the page of the xAPIC's registers, and they are in use.
 pub fn is_in_page(physical: u64) -> bool {
     let base = base();
     base & (ENABLE | X2APIC) == ENABLE && physical & PAGE == base & PAGE

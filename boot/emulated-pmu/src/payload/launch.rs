@@ -286,7 +286,7 @@ pub fn find_plugin(guest: &mut Guest) {
         guest.plugin = Plugin::find(PARAMETERS.get());
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {
-        debug::line(format_args!("no emulated PMU: the plugin is asked for, and QEMU has none"));
+        debug::line(format_args!("no emulated PMU: the plugin is requested, but QEMU has none"));
         give_up(guest);
     }
     nested_guest::offer(guest);

@@ -66,7 +66,7 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Trees that still have to be cleared.
+    /// Trees that still must be cleared.
     pub const fn new() -> Self {
         Self { used: 0, single: None }
     }

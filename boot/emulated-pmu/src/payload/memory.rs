@@ -6,7 +6,7 @@ use super::processors::guard;
 use pmu_model::PageSize;
 
 impl Guest {
-    /// The physical address behind a linear one, by the guest's page tables.
+    /// The physical address of a linear one, by the guest's page tables.
     pub fn physical(&self, linear: u64) -> Option<u64> {
         self.translation().translate(linear, read_physical)
     }
@@ -38,7 +38,7 @@ impl Guest {
         (self.read(linear, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
     }
 
-    /// Writes a word of 8 bytes that lies in one page, if that is mapped.
+    /// Writes a word of 8 bytes that is in one page, if that is mapped.
     pub fn write_word(&self, linear: u64, value: u64) -> Option<()> {
         let physical = self.physical(linear).filter(|_| linear % PAGE <= PAGE - 8)?;
         // SAFETY: memory that the guest has named for the processor to write to; identity mapped.

@@ -25,7 +25,7 @@ const WRITE_CR0: u32 = 1 << WRITES;
 const WRITE_CR4: u32 = 1 << (WRITES + 4);
 const ALL_DEBUG: u32 = u32::MAX;
 
-/// For a guest run that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
+/// For a guest run that counts by the clock: sets the breakpoints of the watched pages in addition to the guest's.
 pub fn watch(guest: &mut Guest) -> Placed {
     if !guest.code.is_active() {
         // It forgets all that is known, which takes long.
@@ -70,7 +70,7 @@ pub fn enter_in_page(guest: &mut Guest) -> Option<Placed> {
     breakpoint::arm(guest, stops.addresses(), Which::All)
 }
 
-/// For any other guest run. Code stays watched for a while, because counting may go on soon.
+/// For any other guest run. Code stays watched for a while, because counting may continue soon.
 pub fn idle(guest: &mut Guest) {
     guest.idle_stays = guest.idle_stays.saturating_add(1);
     if guest.idle_stays == IDLE_STAYS {
@@ -95,7 +95,7 @@ pub fn is_ours(guest: &Guest) -> bool {
     !guest.svm.runs_nested() && !exits::is_apic_access(guest)
 }
 
-/// A nested page fault. True if the next instruction has to be stepped.
+/// A nested page fault. True if the next instruction must be stepped.
 pub fn fault(guest: &mut Guest) -> bool {
     let (error, physical) = (guest.vmcb.exit_info_1, guest.vmcb.exit_info_2);
     // What was being delivered still is.
@@ -140,7 +140,7 @@ pub fn recheck(guest: &mut Guest) {
     }
 }
 
-/// Whether the guest stands at an instruction with a breakpoint of ours: its frames must not say "resume without".
+/// Whether the guest is at an instruction with a breakpoint of ours: its frames must not say "resume without".
 pub fn is_candidate(guest: &Guest) -> bool {
     guest.code.watched().addresses().contains(&guest.linear_rip())
 }

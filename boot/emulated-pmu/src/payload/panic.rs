@@ -1,4 +1,4 @@
-//! A failure of the hypervisor: say so and reset the machine. The guest cannot go on without it.
+//! A failure of the hypervisor: say so and reset the machine. The guest cannot continue without it.
 
 use super::{debug, port};
 use core::arch::asm;

@@ -109,7 +109,7 @@ impl Plugin {
         let version = get!(version);
         if version != VERSION {
             debug::line(format_args!(
-                "the plugin in QEMU speaks version {version} of the channel, not {VERSION}: it is not used"
+                "the plugin in QEMU uses version {version} of the channel, not {VERSION}: it is not used"
             ));
             return None;
         }
@@ -141,12 +141,12 @@ impl Plugin {
         }
     }
 
-    /// Whether it has to be told of stays: something is counted; or on another processor, with the same translated code.
+    /// Whether it must be told of stays: something is counted; or on another processor, with the same translated code.
     pub fn is_on(&self) -> bool {
         !self.modes.current().is_empty() || processors::are_shared()
     }
 
-    /// The guest goes on elsewhere than where it left.
+    /// The guest continues elsewhere than where it left.
     pub fn goes_elsewhere(&mut self) {
         self.left_at = u64::MAX;
     }
@@ -181,8 +181,8 @@ impl Plugin {
         execute(Command::Enter);
     }
 
-    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what has to be added
-    /// to the clock's instructions, as it counts repeated string instructions by iteration, and whether an NMI was asked for.
+    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what must be added
+    /// to the clock's instructions, as it counts repeated string instructions by iteration, and whether an NMI was requested.
     pub fn exit(&mut self, at: &Behind, place: Place, counts: bool) -> Left {
         self.left_at = at.rip;
         set!(rip, at.rip);
@@ -197,7 +197,7 @@ impl Plugin {
         Left { instructions, stopped: get!(stopped) != 0 }
     }
 
-    /// Whether the guest stands at a repeated string instruction of which an iteration was the last thing that it did.
+    /// Whether the guest is at a repeated string instruction of which an iteration was the last thing that it did.
     pub fn has_open_string(&self) -> bool {
         self.is_on() && get!(string_open) != 0
     }
@@ -219,7 +219,7 @@ impl Plugin {
 pub struct Left {
     /// To be added to the clock's instructions, wrapping.
     pub instructions: u64,
-    /// An NMI was asked for, which may still wait.
+    /// An NMI was requested, which may still wait.
     pub stopped: bool,
 }
 

@@ -51,7 +51,7 @@ impl GuestMemory for Memory<'_> {
 const WAIT: u8 = 16;
 
 /// Before each guest run. Between an overflow and its record a processor executes an instruction or a few, and seldom has an
-/// interrupt there. The machine's devices go on while the hypervisor works, so here it would be often; and a system that
+/// interrupt there. The machine's devices continue while the hypervisor works, so here it would be often; and a system that
 /// switches the counter off in its handler loses the record. So interrupts wait for a few instructions.
 pub fn begin(guest: &mut Guest) {
     let ring = guest.next_ring();
@@ -76,7 +76,7 @@ pub fn keep_interrupts_out(guest: &mut Guest, instruction: &Instruction) {
 pub struct Place {
     /// Its linear address.
     pub ip: u64,
-    /// Where the guest goes on after it.
+    /// Where the guest continues after it.
     pub next: u64,
     /// What it loaded first.
     pub load: Option<u64>,
@@ -88,7 +88,7 @@ pub struct Place {
     pub access: Option<Access>,
 }
 
-/// What a sample of AMD's tells of it.
+/// What a sample of AMD's reports it.
 fn sampled(guest: &Guest, place: &Place) -> Sampled {
     let size = |linear| guest.page(linear).map_or(PageSize::Small, |(_, size)| size);
     Sampled {
@@ -111,7 +111,7 @@ struct Saved([u64; 64]);
 /// The guest's XMM0 to XMM15, two words each: the hypervisor's code uses none of them, so they are still there.
 fn vectors() -> [u64; 32] {
     let mut saved = Saved([0; 64]);
-    // SAFETY: the control registers are put back before anything else runs; FXSAVE writes 512 bytes at an address that is
+    // SAFETY: the control registers are restored before anything else runs; FXSAVE writes 512 bytes at an address that is
     // a multiple of 16.
     unsafe {
         asm!(
@@ -140,7 +140,7 @@ fn vectors() -> [u64; 32] {
     vectors
 }
 
-/// Writes the records and samples that `outcome` asks for, of the instruction at `place`, and adds the interrupt that they lead to.
+/// Writes the records and samples that `outcome` requests, of the instruction at `place`, and adds the interrupt that they lead to.
 pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
     if outcome.due == 0 {
         return outcome;

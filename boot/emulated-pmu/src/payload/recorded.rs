@@ -24,7 +24,7 @@ fn slot() -> &'static Slot {
 pub fn leave(pmu: &mut Pmu, processor: u64) {
     for (msr, value) in slot().registers(processor as usize) {
         if let Err(MsrError::GeneralProtection(fault)) = pmu.leave(msr, value) {
-            debug::line(format_args!("what was left in a register cannot be put there: {fault}"));
+            debug::line(format_args!("a register cannot get the value of the report: {fault}"));
         }
     }
 }

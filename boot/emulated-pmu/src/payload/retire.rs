@@ -33,7 +33,7 @@ pub fn instruction(
     taken
 }
 
-/// The same of a repeated string instruction that did not come to its end: what it has done so far.
+/// The same of a repeated string instruction that did not end: what it has done so far.
 pub fn unfinished(guest: &mut Guest, ring: Ring, instruction: &Instruction, before: &Before) {
     if !guest.needs.stepping_in(ring) {
         return;
@@ -81,7 +81,7 @@ pub fn counted(guest: &mut Guest, ring: Ring, retired: u64, place: Option<Place>
     let outcome = guest.counting.pmu().advance(&delta);
     if outcome.late_instructions > 0 {
         super::debug::line(format_args!(
-            "an overflow was noticed {} instructions late",
+            "an overflow was detected {} instructions late",
             outcome.late_instructions
         ));
     }

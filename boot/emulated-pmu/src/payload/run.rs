@@ -1,4 +1,4 @@
-//! The loop: what the PMU's registers ask for decides how the guest runs on.
+//! The loop: what the PMU's registers request decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
 use super::{
@@ -9,7 +9,7 @@ use emulated_pmu::statistics::Way as Kind;
 use emulated_pmu::translator::{self, Plan};
 use emulated_pmu::vmcb::Event;
 
-/// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
+/// Closer to an overflow than this many instructions the guest is stepped. The alarm clock must be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
 const NEAR: u64 = 16;
 
@@ -72,7 +72,7 @@ fn is_stepped(guest: &Guest) -> bool {
 
 fn way(guest: &mut Guest) -> Way {
     precise::begin(guest);
-    // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
+    // What is delivered decides in which ring the guest continues; a debug exception that waits comes before it.
     if guest.held == 0 && !guest.after_ss {
         events::choose(guest);
         delivery::here(guest);
@@ -85,7 +85,7 @@ fn way(guest: &mut Guest) -> Way {
     let waits = guest.awaits_nmi() && held_back
         || !guest.waiting.is_empty() && guest.event.is_some()
         || nested_guest::delivers_before_others(guest);
-    // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
+    // A breakpoint waits; or a frame must be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let delivers = guest.event.is_some();
     // QEMU sets RF in the frame of an interrupt as in that of a fault.
@@ -102,7 +102,7 @@ fn way(guest: &mut Guest) -> Way {
         guest.nmi_not_before = 0;
         return Way::Free;
     }
-    // It steps itself, or goes on without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
+    // It steps itself, or continues without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
     let own = if guest.plugin.is_some() { TF } else { TF | RF };
     if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
         return Way::Step;
@@ -137,7 +137,7 @@ fn plan(guest: &mut Guest) {
     plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), now);
 }
 
-/// Gives the plugin its limits for a guest run at full speed. `None`: an overflow is so near that the guest has to be stepped.
+/// Gives the plugin its limits for a guest run at full speed. `None`: an overflow is so near that the guest must be stepped.
 /// Otherwise the instructions until it could be, if the plugin cannot tell.
 fn limits(guest: &mut Guest) -> Option<Option<u64>> {
     let (ring, split) = (guest.next_ring(), guest.tells_rings_apart());

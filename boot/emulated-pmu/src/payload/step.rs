@@ -102,7 +102,7 @@ pub fn instruction(guest: &mut Guest) {
     }
 }
 
-/// Whether even an instruction that needs no special care has to be decoded: for the model, for a record, or because only
+/// Whether even an instruction that needs no special care must be decoded: for the model, for a record, or because only
 /// branches trap.
 fn needs_instruction(guest: &Guest) -> bool {
     let needs = &guest.needs;
@@ -216,7 +216,7 @@ fn to_next(guest: &mut Guest, instruction: &Instruction) {
     }
 }
 
-/// A repeated instruction did not come to its end: it goes on later, and then has to be seen again, unless the guest's
+/// A repeated instruction did not end: it continues later, and then must be seen again, unless the guest's
 /// breakpoint on it has been met; the hypervisor has none there then.
 fn interrupted(guest: &mut Guest, instruction: &Instruction) {
     if guest.debug.on_instruction(instruction.ip()) != 0 {
@@ -228,7 +228,7 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
 }
 
 /// What came after an iteration that was not the last, and finds RF set. The hypervisor must not miss the instruction when
-/// it goes on.
+/// it continues.
 fn behind_iteration_with_breakpoint(guest: &mut Guest) {
     guest.vmcb.rflags |= RF;
     if nested_paging::is_candidate(guest) {
@@ -271,8 +271,8 @@ fn is_between(code: u64) -> bool {
     matches!(code, DEBUG | exit::INTR | exit::VIRTUAL_IRQ | exit::NMI)
 }
 
-/// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes
-/// back to it once more. Behind any other one RF is set in the frame of what comes (SDM vol. 3, 17.3.1.1). Returns the
+/// An exit after an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes
+/// back to it once more. After any other one RF is set in the frame of what comes (SDM vol. 3, 17.3.1.1). Returns the
 /// instructions that this makes retire.
 pub fn behind_iteration(guest: &mut Guest) -> u64 {
     let open = guest.plugin.as_ref().is_some_and(Plugin::has_open_string);

@@ -87,7 +87,7 @@ pub fn intercept_port(port: u16, on: bool) {
     let map = &raw mut IO_PERMISSIONS;
     for port in usize::from(port)..usize::from(port) + 4 {
         let bit = 1 << (port % 8);
-        // SAFETY: one processor, which runs the hypervisor now; the map goes on beyond the last port.
+        // SAFETY: one processor, which runs the hypervisor now; the map continues beyond the last port.
         unsafe {
             let byte = &mut (*map).0[port / 8];
             *byte = if on { *byte | bit } else { *byte & !bit };

@@ -64,7 +64,7 @@ pub unsafe extern "sysv64" fn enter(
         "shl rdx, 32",
         "or rax, rdx",
         "push rax",
-        // The guest's TSC goes on from where it stood.
+        // The guest's TSC continues from where it stood.
         "mov rcx, [rip + {now}]",
         "sub rcx, rax",
         "and rcx, [rip + {own}]",

@@ -77,12 +77,12 @@ impl Timer {
         }
     }
 
-    /// Whether device interrupts have to be seen, as one of them may be that of a periodic timer.
+    /// Whether device interrupts must be seen, as one of them may be that of a periodic timer.
     pub fn is_watched(&self) -> bool {
         self.armed.is_some_and(|armed| armed.setting.period.is_some())
     }
 
-    /// Whether a periodic timer has to be set for its next interrupt.
+    /// Whether a periodic timer must be set for its next interrupt.
     fn has_rung(&self) -> bool {
         self.armed.is_some_and(|armed| armed.setting.period.is_some() && armed.rings <= tsc())
     }
@@ -138,7 +138,7 @@ fn guests(timer: &lapic::Timer, machine: u64) -> Option<Setting> {
 }
 
 impl Armed {
-    /// Whether `timer`, looked at at the machine's time `machine`, has not been set anew since.
+    /// Whether `timer`, looked at at the machine's time `machine`, has not been set again since.
     fn is_still(&self, timer: &lapic::Timer, machine: u64, slack: u64) -> bool {
         let gone = machine.wrapping_sub(self.at) >> timer.shift;
         let expected = u64::from(self.initial).saturating_sub(gone);

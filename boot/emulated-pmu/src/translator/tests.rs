@@ -78,7 +78,7 @@ fn modes_grow_at_once_and_shrink_late() {
     assert_eq!((found, modes.current()), (Some(Mode::empty()), Mode::empty()));
 }
 
-/// A kernel that waits: its clock goes on, and nothing else happens.
+/// A kernel that waits: its clock continues, and nothing else happens.
 #[test]
 fn modes_do_not_shrink_where_little_happens() {
     let mut modes = Modes::default();
@@ -152,7 +152,7 @@ fn the_instruction_of_a_record_is_seen() {
 }
 
 proptest! {
-    /// Whatever is asked for, it is there at once, and nothing that was not.
+    /// Whatever is requested, it is there at once, and nothing that was not.
     #[test]
     fn a_mode_has_what_is_wanted(wanted in prop::collection::vec(0..256u64, 1..100)) {
         let mut modes = Modes::default();

@@ -30,7 +30,7 @@ pub enum Event {
     },
 }
 
-/// The field asks for an event that there is not.
+/// The field requests an event that there is not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Illegal;
 
@@ -61,7 +61,7 @@ impl Event {
         }
     }
 
-    /// What EVENTINJ asks for; `None` if for nothing.
+    /// What EVENTINJ requests; `None` if for nothing.
     ///
     /// # Errors
     /// A type that is reserved, or an exception that is none (15.20).

@@ -93,7 +93,7 @@ pub struct Vmcb {
     /// What has not changed since the last exit.
     pub clean: u32,
     _0c4: [u8; 4],
-    /// Where the guest goes on after the instruction that was intercepted.
+    /// Where the guest continues after the instruction that was intercepted.
     pub next_rip: u64,
     _0d0: [u8; 0x330],
     /// ES.
@@ -193,7 +193,7 @@ impl Vmcb {
     }
 
     /// Keeps interrupts of devices out of the guest run. The guest must not touch CR8 in it, which would not be the local
-    /// APIC's then. Behind [`Self::set_event`].
+    /// APIC's then. After [`Self::set_event`].
     pub const fn keep_interrupts_out(&mut self) {
         self.int_control |= VIRTUAL_MASKING;
     }

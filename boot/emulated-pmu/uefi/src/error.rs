@@ -23,7 +23,7 @@ pub enum EntryError {
         key: String,
     },
     /// A key that was there before, or its other name.
-    #[error("line {line}: `{key}` is said a second time")]
+    #[error("line {line}: `{key}` is given twice")]
     Twice {
         /// Counted from 1.
         line: usize,
@@ -38,7 +38,7 @@ pub enum EntryError {
         /// What it said.
         value: String,
     },
-    /// A name that is no file's.
+    /// A name that is not a file's.
     #[error("line {line}: `{key}` names `{value}`, which is not a file's path from the root")]
     Path {
         /// Counted from 1.

@@ -1,4 +1,4 @@
-//! What the UEFI application is to do: a small text file beside it, in the form of a boot loader entry.
+//! What the UEFI application is to do: a small text file next to it, in the form of a boot loader entry.
 //!
 //! ```text
 //! # One key a line, white space, the value.
@@ -47,7 +47,7 @@ pub enum Device {
 /// What to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// The hypervisor's options, as `pmu=skylake`; `None`: go on without it.
+    /// The hypervisor's options, as `pmu=skylake`; `None`: continue without it.
     pub pmu: Option<String>,
     /// The hypervisor's file.
     pub hypervisor: String,

@@ -35,8 +35,8 @@ fn another_device_is_looked_at_as_firmware_does() {
 fn errors_name_line_key_and_reason() {
     let table = [
         ("\nmodel zen4", "line 2: `model` is none of pmu, "),
-        ("pmu zen4\npmu zen2", "line 2: `pmu` is said a second time"),
-        ("efi /a\nlinux /b", "line 2: `linux` is said a second time"),
+        ("pmu zen4\npmu zen2", "line 2: `pmu` is given twice"),
+        ("efi /a\nlinux /b", "line 2: `linux` is given twice"),
         ("pmu  ", "line 1: `pmu` has no value"),
         ("efi loader.efi", "line 1: `efi` names `loader.efi`, which is not a file's path"),
         ("efi /EFI/", "line 1: `efi` names `/EFI/`"),

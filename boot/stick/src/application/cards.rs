@@ -82,7 +82,7 @@ impl Card {
         if has_address(&mut settings) {
             return Ok(());
         }
-        // Firmware asks for an address when the policy changes; a network boot has left it at DHCP, and its address went with it.
+        // Firmware requests an address when the policy changes; a network boot has left it at DHCP, and its address went with it.
         settings.set_policy(Ip4Config2Policy::STATIC)?;
         settings.set_policy(Ip4Config2Policy::DHCP)?;
         let deadline = Deadline::after(PATIENCE)?;

@@ -117,7 +117,7 @@ fn show(said: &[String], kind: Kind, report: &[u8]) {
         Kind::Report => None,
         Kind::Partial => Some("this is a part: the run was cut off, or the memory for it was full"),
         Kind::Foreign => Some("this report was made by another image"),
-        Kind::Damaged => Some("this is no report: its checksums are wrong"),
+        Kind::Damaged => Some("this is not a report: its checksums are wrong"),
     };
     let said = said.iter().map(|line| format!("barecount: {line}"));
     let lines = said.chain(what.map(ToString::to_string)).chain(summary::lines(report));

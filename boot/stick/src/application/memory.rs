@@ -13,7 +13,7 @@ use uefi::table::system_table_raw;
 
 /// Bytes of the region, which fit into the largest file of the stick; less where the machine has little.
 const SIZES: [u64; 3] = [4 << 20, 1 << 20, 256 << 10];
-/// The region takes at most this part of the piece of free memory that it lies in.
+/// The region takes at most this part of the piece of free memory that it is in.
 const SHARE: u64 = 8;
 /// The kernel maps one to one what lies below, for the calls of the firmware; and reads the region by its map of memory.
 const END: u64 = 4 << 30;
@@ -22,13 +22,13 @@ const END: u64 = 4 << 30;
 #[derive(Debug, Error)]
 pub enum MemoryError {
     /// The firmware does not say what memory there is.
-    #[error("the memory map cannot be had: {0}")]
+    #[error("the memory map is not available: {0}")]
     Map(uefi::Error),
     /// All pieces are small.
     #[error("no free memory of {} KiB below 4 GiB", SHARE * SIZES[2] / 1024)]
     None,
     /// It is in the map, but not given.
-    #[error("memory at {0:#x} cannot be had: {1}")]
+    #[error("memory at {0:#x} cannot be allocated: {1}")]
     Refused(u64, uefi::Error),
 }
 
@@ -36,7 +36,7 @@ fn end(one: &MemoryDescriptor) -> u64 {
     one.phys_start + one.page_count * PAGE_SIZE as u64
 }
 
-/// What lies at a place where a region was, if that is memory.
+/// What is at a place where a region was, if that is memory.
 pub fn content((address, bytes): (u64, u64)) -> Option<&'static mut [u8]> {
     let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
     let is_memory = |one: &&MemoryDescriptor| {

@@ -45,7 +45,7 @@ pub fn run(home: Handle, settings: &Settings) -> Next {
         if settings.save
             && let Err(error) = volume::sweep(home)
         {
-            println!("barecount: the folder of the reports cannot be looked at: {error}");
+            println!("barecount: the folder of the reports cannot be read: {error}");
         }
         if note.silent >= MAX_SILENT {
             println!(

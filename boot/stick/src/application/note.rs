@@ -116,7 +116,7 @@ impl Note {
         }
     }
 
-    /// What a report tells of the machine.
+    /// What a report reports the machine.
     pub fn learn(&mut self, found: &Found) {
         self.keeps_memory = found.place == Place::Memory;
     }

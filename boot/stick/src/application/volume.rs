@@ -48,7 +48,7 @@ pub enum VolumeError {
         most: u64,
     },
     /// What was read back is something else in each of the files that were tried.
-    #[error("what was written to {0} files reads back as something else")]
+    #[error("the data written to {0} files reads back differently")]
     ReadsBack(usize),
 }
 
@@ -228,7 +228,7 @@ pub fn save(home: Handle, report: &[u8], kind: Kind) -> Result<String, VolumeErr
             return finish(&mut folder, &room.name, kind);
         }
         bad += 1;
-        println!("barecount: {} reads back as something else", room.name);
+        println!("barecount: {} reads back differently", room.name);
         let name = folder.name(Kind::Damaged)?;
         folder.rename(&room.name, &name)?;
     }

@@ -120,7 +120,7 @@ fn d3_who_does_not_answer_is_named_and_the_others_are_measured() {
     assert!(first[0][1].is_some() && first[1][0].is_some());
     assert!(first[0][2].is_none() && first[2][0].is_none());
     assert_eq!(facts.reasons[0], "processor 2 does not answer");
-    // Behind some of them nobody waits any more: each may take a second.
+    // After some of them nobody waits any more: each may take a second.
     assert_eq!(facts.reasons.len(), PATIENCE + 1);
     assert!(facts.reasons[PATIENCE].contains("were given up"), "{:?}", facts.reasons);
     assert!(machine.asked < 20, "{}", machine.asked);

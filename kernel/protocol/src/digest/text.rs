@@ -24,7 +24,7 @@ const FRAME: usize = MARK.len() + 5 + 1 + 8 + 1 + 1;
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum TextError {
     /// Nothing in them begins like one.
-    #[error("there is no text of barecount in it: that begins with {MARK}")]
+    #[error("it has no text of barecount, which begins with {MARK}")]
     Nothing,
     /// A part is cut off or damaged.
     #[error("a part of the digest is damaged: it has no {0}")]

@@ -21,7 +21,7 @@ pub enum LimitError {
     )]
     CodeArea { copies: u64, body: u64, total: u64, max: u64 },
     /// Memory of a fact sheet that has no such size.
-    #[error("the memory of a fact sheet is {0} bytes; it must be a power of two from 8 MiB on")]
+    #[error("the memory of a fact sheet is {0} bytes; it must be a power of two, at least 8 MiB")]
     FactBytes(u64),
     /// A rate that the UART cannot make.
     #[error(
@@ -81,13 +81,15 @@ pub enum LimitError {
     )]
     InstructionBase,
     /// The PMU cannot filter as exact mode does.
-    #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
+    #[error(
+        "exact.verify compares with the PMU, which does not have this filter; give one of the two"
+    )]
     VerifyFiltered,
     /// What no-memory mode has no room for.
-    #[error("no-memory is set, and {0} would have to be kept in memory")]
+    #[error("no-memory is set, but {0} must be kept in memory")]
     NoMemory(&'static str),
     /// Machine options are the boot processor's.
-    #[error("machine options are for [[snippet]]; several processors are taken as they are")]
+    #[error("machine options are only for [[snippet]], not for several processors")]
     ProcessorsMachine,
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
@@ -111,14 +113,14 @@ pub enum LimitError {
     #[error("{0}")]
     MemoryPlace(&'static str),
     /// Two of one name.
-    #[error("the item has another one of that name")]
+    #[error("the item has another one with this name")]
     MemoryTwice,
     /// A distance that splits pointers.
     #[error("stride is {0}; it must be a multiple of 8, the bytes of a pointer")]
     Stride(u32),
     /// A task's parent does not stand before it.
     #[error(
-        "its parent is task {parent}; a parent must stand before its children, so below {index}"
+        "its parent is task {parent}; a parent must come before its children, so below {index}"
     )]
     Parent { parent: u16, index: usize },
     /// A task that its parent cannot start.
@@ -164,7 +166,7 @@ pub enum LimitError {
     #[error("console is given beside sets with at, until or wait: either says who counts when")]
     ConsoleOfScheduled,
     /// Two ways to say what is counted.
-    #[error("events are given beside sets; give each set its own events")]
+    #[error("events and sets are both given; give each set its own events")]
     EventsAndSets,
     /// One task in two places.
     #[error("bind names task {0} twice")]

@@ -36,7 +36,9 @@ pub(super) fn check_memories(job: &Job) -> Result<(), LimitError> {
         let ascend = piece.items.is_sorted_by(|one, next| one < next);
         let last = piece.items.last().map_or(0, |&last| u64::from(last) + 1);
         if !ascend || last > job.items.len() as u64 {
-            return Err(wrong(LimitError::MemoryPlace("it is of items that the job has not")));
+            return Err(wrong(LimitError::MemoryPlace(
+                "it names items that the job does not have",
+            )));
         }
         of_items.extend(piece.items.iter().map(|&item| (item, number)));
     }
@@ -66,7 +68,7 @@ fn check_memory(piece: &Memory) -> Result<(), LimitError> {
     };
     let align = piece.page_size.bytes().max(GUARD_BYTES);
     if !piece.at.is_multiple_of(align) || !(inside(&LOW) || inside(&HIGH)) {
-        return Err(LimitError::MemoryPlace("its address is none that memory lies at"));
+        return Err(LimitError::MemoryPlace("its address is not one that memory can have"));
     }
     match &piece.fill {
         Fill::Zero => Ok(()),
@@ -95,7 +97,9 @@ fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
             |error| LimitError::Memory { name: piece.name.to_string(), error: error_box(error) };
         let has_code = item.part().snippet().is_some() || item.part().workload().is_some();
         if !has_code && !matches!(item, Item::Facts(_)) {
-            return Err(wrong(LimitError::MemoryPlace("the conformance suite has no use for it")));
+            return Err(wrong(LimitError::MemoryPlace(
+                "the conformance suite does not use memory",
+            )));
         }
         let mapped = piece.mapped();
         if compatibility && mapped.end > u64::from(u32::MAX) {
@@ -108,7 +112,7 @@ fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
             }
             let theirs = other.mapped();
             if mapped.start < theirs.end + GUARD_BYTES && theirs.start < mapped.end + GUARD_BYTES {
-                return Err(wrong(LimitError::MemoryPlace("it lies too near to another one")));
+                return Err(wrong(LimitError::MemoryPlace("it is too close to another one")));
             }
         }
     }
@@ -154,17 +158,20 @@ mod tests {
         type Case = (fn(&mut Memory), &'static str);
         let cases: [Case; 7] = [
             (|m| m.bytes = 0, "memory `list`: size is 0; it must be 1 to 274877906944"),
-            (|m| m.at += 4096, "memory `list`: its address is none that memory lies at"),
+            (|m| m.at += 4096, "memory `list`: its address is not one that memory can have"),
             (
                 |m| m.at = 0xffff_8000_0000_0000,
-                "memory `list`: its address is none that memory lies at",
+                "memory `list`: its address is not one that memory can have",
             ),
             (|m| m.name = "a b".into(), "memory `a b`: its name may have letters, digits and _"),
             (
                 |m| m.page_size = PageSize::Giant,
-                "memory `list`: its address is none that memory lies at",
+                "memory `list`: its address is not one that memory can have",
             ),
-            (|m| m.items = alloc::vec![1], "memory `list`: it is of items that the job has not"),
+            (
+                |m| m.items = alloc::vec![1],
+                "memory `list`: it names items that the job does not have",
+            ),
             (
                 |m| m.fill = Fill::Bytes(alloc::vec![0; (1 << 20) + 1].into()),
                 "memory `list`: bytes of the file is 1048577; it must be 0 to 1048576",
@@ -192,7 +199,7 @@ mod tests {
             |name, at| check_job(&job(alloc::vec![piece("one", AT, 4096), piece(name, at, 4096)]));
         assert_eq!(two("two", AT + 2 * GUARD_BYTES), Ok(()));
         let twice = two("one", AT + 2 * GUARD_BYTES).unwrap_err();
-        assert_eq!(twice.to_string(), "memory `one`: the item has another one of that name");
+        assert_eq!(twice.to_string(), "memory `one`: the item has another one with this name");
         // One guard lies between them, whichever comes first in the job.
         let both = |first, second, bytes| {
             let (one, other) = (piece("one", first, bytes), piece("two", second, bytes));
@@ -203,7 +210,7 @@ mod tests {
             assert!(!both(first, second, GUARD_BYTES + 1));
         }
         let near = two("two", AT).unwrap_err();
-        assert_eq!(near.to_string(), "memory `two`: it lies too near to another one");
+        assert_eq!(near.to_string(), "memory `two`: it is too close to another one");
         let many = (0..17).map(|i| piece(["a", "b"][i % 2], AT, 1)).collect();
         assert!(
             check_job(&job(many)).unwrap_err().to_string().contains("is 17; it must be 0 to 16")

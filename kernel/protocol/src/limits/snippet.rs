@@ -79,11 +79,11 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
         return Ok(());
     }
     if snippet.setup.no_memory {
-        return Err(LimitError::UserRing("no-memory mode has nowhere to keep the way back"));
+        return Err(LimitError::UserRing("no-memory mode cannot save the return to ring 0"));
     }
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::Memory {
         return Err(LimitError::UserRing(
-            "the loop's count has to be in R15, which the snippet uses or, as 32-bit code, lacks",
+            "the loop's count must be in R15, which the snippet uses or, as 32-bit code, does not have",
         ));
     }
     if pauses {
@@ -100,16 +100,16 @@ fn check_call(snippet: &Snippet) -> Result<(), LimitError> {
     range("the function's address", call.function, LOWEST, END - 1)?;
     range("the program's number", call.program.into(), 0, MAX_PROGRAMS as u64 - 1)?;
     let refused = |is: bool, why| if is { Err(LimitError::Call(why)) } else { Ok(()) };
-    refused(!snippet.body.is_empty(), "it stands in place of a body")?;
+    refused(!snippet.body.is_empty(), "it replaces the body")?;
     refused(snippet.unroll != 1, "it is called once in each run; unroll must be 1")?;
     refused(snippet.loop_count != 0, "it is called once in each run; loop must be 0")?;
     refused(
         snippet.difference != Difference::Empty,
-        "what is subtracted is a call that leads nowhere; difference must be \"empty\"",
+        "an empty call is subtracted; difference must be \"empty\"",
     )?;
     refused(setup.bits == Bits::Compatibility, "it is 64-bit code; bits must be 64")?;
     refused(setup.no_memory, "no-memory keeps values in registers that hold arguments")?;
-    refused(!setup.late_init.is_empty(), "late init would stand between its arguments and it")
+    refused(!setup.late_init.is_empty(), "late init would run between its arguments and its call")
 }
 
 fn code_area(snippet: &Snippet) -> Result<(), LimitError> {

@@ -38,7 +38,7 @@ fn what_cannot_be_mapped_is_refused_by_its_reason() {
         (&[at(END, 1)], "outside"),
         (&[at(LINKED_AT, END - LINKED_AT + 1)], "outside"),
         (&[at(LINKED_AT, u64::MAX)], "outside"),
-        (&[at(LINKED_AT, 0)], "or none"),
+        (&[at(LINKED_AT, 0)], "or no bytes"),
         (&[segment(LINKED_AT, 2, 1)], "more bytes"),
         (&[both], "both writable and executable"),
         (&[at(LINKED_AT, 1), at(LINKED_AT, 1)], "shares a page"),

@@ -144,7 +144,7 @@ fn a_cut_in_the_sections_costs_them_and_not_the_job() {
     let error = section(cut, SectionKind::EventTables).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "section 1 of the ramdisk is truncated: 100 bytes are announced, 97 are there"
+        "section 1 of the ramdisk is truncated: 100 bytes are announced, 97 are present"
     );
 }
 

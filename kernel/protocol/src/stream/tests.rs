@@ -301,7 +301,7 @@ fn a_late_start_record_is_no_restart() {
 fn defects_are_told_with_their_numbers() {
     let texts = |text: &str| read(text).1.iter().map(ToString::to_string).collect::<Vec<_>>();
     let none = texts("");
-    assert!(none.len() == 1 && none[0].contains("none at all"), "{none:?}");
+    assert!(none.len() == 1 && none[0].contains("record is none"), "{none:?}");
     let lines = report(4);
     let cut = texts(&joined(&[lines[0].clone(), lines[2].clone()]));
     assert_eq!(cut[0], "record 1 is lost");

@@ -69,14 +69,14 @@ fn c7_c8_p5_errors_name_the_request_the_attribute_and_the_reason() {
             assert_eq!(text, "", "{model:?}");
         } else {
             assert!(text.starts_with("request 1 (r003c): attribute "), "{model:?}: {text}");
-            assert!(text.contains("cannot be had: "), "{text}");
+            assert!(text.contains("is not available: "), "{text}");
         }
         let text = refused(Request::new("r003c:c=256"));
         assert!(text.contains("request 1 (r003c:c=256): ") && text.contains("0xff"), "{text}");
         let text = refused(Request::new("no_such_event"));
         assert!(text.contains("request 1 (no_such_event): "), "{text}");
         let text = refused(instructions().in_rings(Rings::empty()));
-        assert!(text.contains("attribute mode: it is to count neither"), "{text}");
+        assert!(text.contains("attribute mode: it must count in user mode"), "{text}");
         let text = refused(instructions().every(0));
         assert!(text.contains("attribute every: a period of 0"), "{text}");
         let text = refused(instructions().starting(&[0]));

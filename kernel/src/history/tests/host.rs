@@ -161,7 +161,7 @@ fn trap() -> Box<Trap> {
 impl Historian for Host {
     fn load_within(&mut self, snippet: &Snippet, copies: u64, gate: &Gate) {
         self.gate = *gate;
-        // Behind the switch: three registers back from memory, and an LFENCE.
+        // After the switch: three registers back from memory, and an LFENCE.
         self.code = vec![LOAD, LOAD, LOAD, NOP];
         self.code.extend_from_slice(&snippet.setup.late_init);
         let mut body = snippet.body.repeat(copies as usize);

@@ -88,7 +88,7 @@ fn n5_a_page_fault_behind_memory_names_it() {
         let Record::Error(error) = record else { unreachable!() };
         error.text
     };
-    let text = "it faulted, 8 bytes behind the end of memory `list`";
+    let text = "it faulted, 8 bytes after the end of memory `list`";
     assert_eq!(fault(14, 0x7020_1008), text);
     assert_eq!(fault(13, 0x7020_1008), "it faulted");
     assert_eq!(fault(14, 0x6000_0000), "it faulted");

@@ -112,7 +112,7 @@ fn c7_an_event_that_cannot_be_counted_has_its_reason_in_the_result() {
     let Record::Result(result) = &records[0] else { panic!("{records:?}") };
     assert_eq!(result.uncounted[0].event, "unknown");
     assert_eq!((result.metrics[1].event.as_str(), result.planning), ("loads", 7));
-    // It was asked for, so the item failed.
+    // It was requested, so the item failed.
     assert_eq!((result.verdict, result.misses[0].figure.as_str()), (Verdict::Fail, "unknown"));
     assert_eq!((end.failed, end.measured), (1, 1));
     let two = Snippet { events: vec!["unknown".into(), "loads".into()], ..nop("two") };

@@ -2,7 +2,7 @@
 //!
 //! Neither touches the stack, a flag or a general register. What a switch of width does to the upper halves of the
 //! general registers is undefined (SDM vol. 1, 3.4.1.1); the measuring code expects nothing of them, and all addresses
-//! that it gives to 32-bit code lie below 4 GiB.
+//! that it gives to 32-bit code are below 4 GiB.
 
 use super::mode_switch::{Entry, ModeSwitch};
 use super::{Code, Data, RAX};

@@ -8,7 +8,7 @@ use core::ops::Range;
 pub(super) const CALL_BYTES: u64 = 5;
 
 impl Code<'_> {
-    /// call rel32. Programs lie below the arena, so within its reach.
+    /// call rel32. Programs are below the arena, so within its reach.
     pub(super) fn call(&mut self, target: u64) -> Range<u64> {
         let displacement = self.displacement(target, CALL_BYTES as usize);
         let start = self.put(&[0xe8]).start;

@@ -1,7 +1,7 @@
 //! Leaving the measuring code's ring or width for init code and body, and coming back.
 //!
 //! Ring 3 is entered by IRETQ and left by INT (`user`); 32-bit code of ring 0 is entered and left by far jumps
-//! (`compatibility`). Either way init code and body are two stays, gate and timer lie in 64-bit code of ring 0 between them, and
+//! (`compatibility`). Either way init code and body are two stays, gate and timer are in 64-bit code of ring 0 between them, and
 //! the ways in and out are in both code sizes and cancel. 64-bit code of ring 0 needs nothing of this.
 
 use super::{Code, compatibility, user};
@@ -21,7 +21,7 @@ pub(super) enum ModeSwitch {
     Compatibility,
 }
 
-/// Where the address that a stay begins at has to be written.
+/// Where the address that a stay begins at must be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// Place of an immediate operand of eight bytes.
@@ -72,7 +72,7 @@ impl Code<'_> {
         debug_assert_eq!(self.address(), begin);
     }
 
-    /// Ends stay `index`; returns the address at which the measuring code goes on.
+    /// Ends stay `index`; returns the address at which the measuring code continues.
     pub(super) fn land(&mut self, switch: ModeSwitch, index: usize) -> u64 {
         match switch {
             ModeSwitch::User { .. } => self.leave_user(index),
@@ -81,7 +81,7 @@ impl Code<'_> {
         self.address()
     }
 
-    /// Behind the first landing: prepares the second stay, with all registers as they are.
+    /// After the first landing: prepares the second stay, with all registers as they are.
     pub(super) fn keep(&mut self, switch: ModeSwitch) -> Entry {
         self.keep_rax(|code| {
             if matches!(switch, ModeSwitch::User { .. }) {

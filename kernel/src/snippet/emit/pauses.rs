@@ -7,7 +7,7 @@ use core::ops::Range;
 use protocol::marker::{MARKER_BYTES, Marker, STUB_BYTES, markers};
 
 impl Code<'_> {
-    /// Connects the markers in all copies of `body`, which lie at `copies`. Without a gate they stay NOPs.
+    /// Connects the markers in all copies of `body`, which are at `copies`. Without a gate they stay NOPs.
     pub(super) fn pauses(&mut self, body: &[u8], copies: &Range<u64>, gate: &Gate) {
         let found = markers(body);
         if found.is_empty() || gate.on().is_empty() {

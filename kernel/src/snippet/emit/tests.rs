@@ -23,7 +23,7 @@ impl Host {
     fn new() -> Self {
         let bytes = 4096 + CODE_BYTES + AREA_BYTES;
         let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-        // SAFETY: asks for fresh memory at any address.
+        // SAFETY: requests fresh memory at any address.
         let base = unsafe {
             libc::mmap(
                 core::ptr::null_mut(),
@@ -126,7 +126,7 @@ fn registers_start_as_documented_and_init_runs_first() {
 #[test]
 fn a_body_may_destroy_every_register() {
     let mut host = Host::new();
-    // mov r64, -1 for all sixteen, std: the loop's count lies in memory.
+    // mov r64, -1 for all sixteen, std: the loop's count is in memory.
     let mut body = vec![];
     for register in 0..16u8 {
         body.extend([0x48 | register >> 3, 0xc7, 0xc0 | register & 7, 0xff, 0xff, 0xff, 0xff]);

@@ -56,7 +56,7 @@ impl Code<'_> {
         self.put(&[0xcd, SNIPPET_VECTORS[index]]);
     }
 
-    /// Behind a landing: keeps RSP and the flags of the stay for the next one. Overwrites RAX.
+    /// After a landing: keeps RSP and the flags of the stay for the next one. Overwrites RAX.
     pub(super) fn keep_user(&mut self) {
         // mov rax, [rsp + 24]: RSP
         self.put(&[0x48, 0x8b, 0x44, 0x24, 0x18]);

@@ -45,7 +45,7 @@ fn rings(kernel: bool, user: bool) -> Rings {
 /// Function words can set any bit of the register. These are not for counting.
 fn programmable(select: &EventSelect) -> Result<(), &'static str> {
     for (set, reason) in [
-        (!select.enable, "the function word has no EN bit, so the counter would stand still"),
+        (!select.enable, "the function word has no EN bit, so the counter would not count"),
         (select.interrupt, "the interrupt bit is for sampling, not for counting"),
         (select.pin_control, "pin control is not programmed: processors from Haswell on refuse it"),
         (
@@ -54,7 +54,7 @@ fn programmable(select: &EventSelect) -> Result<(), &'static str> {
         ),
         (
             select.adaptive_record || select.log_in_branches,
-            "bits 34 and 35 are for PEBS and branch records, which are not written while counting",
+            "bits 34 and 35 are for PEBS and branch records, which are not used for counting",
         ),
         (select.rdpmc_user_disable, "bit 37 (RDPMC_USR_DISABLE) is not for counting"),
         (

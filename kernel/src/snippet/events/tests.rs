@@ -85,7 +85,7 @@ fn i11_one_name_has_each_processors_own_code() {
 
 #[test]
 fn c2_what_does_not_fit_at_once_is_spread_over_passes() {
-    // Two counters, and both instructions and cycles on a fixed one besides.
+    // Two counters, and both instructions and cycles on a fixed one too.
     let core2 = known(Model::Core2, None);
     let plan = planned(&core2, &["0xc4.0", "0xc5.0", "0x2e.0x41", "instructions", "cycles"]);
     assert_eq!((plan.passes.len(), plan.uncounted.len()), (2, 0));
@@ -123,7 +123,7 @@ fn p5_each_refusal_has_its_reason_and_the_rest_goes_on() {
         ("l2_rqst.mis", "near it are L2_RQSTS.MISS"),
         ("cycles:", "an event is missing"),
         ("fixed3", "no fixed counter 3"),
-        ("0x4000c0", "neither in user mode nor in kernel mode"),
+        ("0x4000c0", "must count in user mode, in kernel mode, or in both"),
         ("0x0100c0", "no EN bit"),
         ("0x5300c0", "interrupt bit"),
         ("0x4b00c0", "pin control"),
@@ -139,7 +139,7 @@ fn p5_each_refusal_has_its_reason_and_the_rest_goes_on() {
     }
     let plan = planned(&skylake, &["cpu_core/cycles/", "cpu_atom/cycles/"]);
     assert_eq!((plan.passes.len(), plan.uncounted.len()), (0, 2));
-    // A generic event that asks for a fixed counter, on a processor without.
+    // A generic event that requests a fixed counter, on a processor without.
     let plan = planned(&known(Model::Zen2, Some("zen2")), &["reference-cycles", "cycles"]);
     assert!(plan.uncounted[0].reason.contains("ref-cycles-fixed has no counterpart"), "{plan:?}");
     assert_eq!(places(&plan), [(0, "cycles", General(0))]);
@@ -214,7 +214,7 @@ fn m1_whatever_is_planned_can_be_programmed() {
             for (counter, selection) in plan.passes.iter().flatten().flat_map(Counted::programs) {
                 match driver.program(&mut pmu, counter, &selection) {
                     Ok(()) => programmed += 1,
-                    // The models refuse some bits of the registers beside the counters.
+                    // The models refuse some bits of the registers in addition to the counters.
                     Err(error) => assert!(selection.extra.is_some(), "{}: {error}", event.name),
                 }
             }

@@ -117,7 +117,7 @@ impl Moments {
     }
 
     fn of(&self, mark: &str) -> Result<Cost> {
-        self.at.get(mark).copied().ok_or_else(|| unfinished("Linux did not come to its load's end"))
+        self.at.get(mark).copied().ok_or_else(|| unfinished("Linux did not finish its load"))
     }
 
     /// The least of a load's rounds.
@@ -180,7 +180,7 @@ fn boot(tree: &Tree, files: &Files, model: Model) -> Result<Moments> {
     Ok(moments)
 }
 
-/// The figures; none, with the reason told, where the distribution's files are not to be had.
+/// The figures; none, with the reason told, where the distribution's files are not available.
 pub fn measure(tree: &Tree) -> Result<Vec<Figure>> {
     let folder = tree.target().join("linux");
     let found = kernel(&folder).and_then(|kernel| Ok((kernel, tools(&folder)?)));

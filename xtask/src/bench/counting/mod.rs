@@ -1,7 +1,7 @@
-//! What counting costs beside plain TCG: the same code on a machine without a PMU, on one whose PMU counts nothing, and with
+//! What counting costs in addition to plain TCG: the same code on a machine without a PMU, on one whose PMU counts nothing, and with
 //! each kind of event, by the plugin and by stepping; in the firmware, and in the distribution's Linux ([`linux`]).
 //!
-//! Of several rounds, which take turns, the least counts, and processor time stands beside the time that passed ([`cost`]).
+//! Of several rounds, which take turns, the least counts, and processor time stands in addition to the time that passed ([`cost`]).
 
 mod cost;
 mod linux;
@@ -164,7 +164,7 @@ fn ratios(tree: &Tree, size: Size) -> Result<Vec<Figure>> {
         let stepped = once(&workload(STEPPED, events), STEPS)?;
         // Its pass for the time takes next to nothing.
         let stepped = stepped.minus(nothing).times(size.iterations as f64 / STEPPED as f64);
-        let name = format!("{name}, by stepping, reckoned from {STEPPED} iterations");
+        let name = format!("{name}, by stepping, extrapolated from {STEPPED} iterations");
         figures.extend(stepped.to(plain, &name));
     }
     Ok(figures)
@@ -221,7 +221,7 @@ fn four_counters(tree: &Tree, size: Size) -> Result<Vec<Figure>> {
     let mut figures = plain.minus(boot).seconds(&format!("{name}: plain TCG")).to_vec();
     let counted = format!("{name}: counted by four counters, exactly");
     figures.extend(all.minus(free).seconds(&counted));
-    let stepped = format!("{name}: by stepping, reckoned from {STEPPED} iterations");
+    let stepped = format!("{name}: by stepping, extrapolated from {STEPPED} iterations");
     figures.extend(steps.seconds(&stepped));
     Ok(figures)
 }

@@ -1,4 +1,4 @@
-//! A position independent program as it is when it lies at its own addresses.
+//! A position independent program as it is when it is at its own addresses.
 
 use object::{Object, ObjectSegment, RelocationFlags};
 

@@ -92,9 +92,9 @@ fn what_is_no_entry_is_refused_by_its_place_and_reason() {
         of("sum", &[good, entry])
     };
     for (bytes, expected) in [
-        (b"no program".to_vec(), "no program that can be read"),
+        (b"no program".to_vec(), "not a readable program"),
         (of("sum", &[]), "registers no benchmark"),
-        (program(b"sum", &[1; 63]), "no multiple of 64"),
+        (program(b"sum", &[1; 63]), "not a multiple of 64"),
         (changed(0, 7), "entry 1 of the section `barecount` begins with 0x7"),
         (changed(1, 5), "has its name at 0x5"),
         (changed(2, 0), "a name of 0 bytes"),

@@ -31,7 +31,7 @@ pub(super) fn check(root: &Path) -> Result<(), String> {
 /// The crate that builds the book by mdBook's library.
 const BUILDER: &str = "xtask/book/Cargo.toml";
 
-/// Builds the book below the build folder. Whatever mdBook says is a failure: it warns, and goes on, where a file that a page
+/// Builds the book below the build folder. Whatever mdBook says is a failure: it warns, and continues, where a file that a page
 /// includes is missing.
 pub(super) fn build(root: &Path, target: &Path) -> Result<bool, String> {
     let mut command = Command::new(cargo());
@@ -88,7 +88,7 @@ fn dead_links(documents: &Documents, exists: &dyn Fn(&Path) -> bool) -> Vec<Stri
             };
             // A page of the book can only lead to what the book has.
             if page.starts_with(BOOK) && !target.starts_with(BOOK) {
-                wrong.push(format!("{}: `{link}` leads out of the book", page.display()));
+                wrong.push(format!("{}: `{link}` points outside the book", page.display()));
             }
             let headings = documents.get(&target).map(|text| anchors(text));
             if !anchor.is_empty() && !headings.is_some_and(|all| all.contains(anchor)) {
@@ -108,7 +108,7 @@ fn unlisted(documents: &Documents) -> Vec<String> {
     for link in links(summary) {
         let path = normal(&Path::new(BOOK).join(&link)).unwrap_or_default();
         if !listed.insert(path) {
-            wrong.push(format!("{SUMMARY}: `{link}` stands there twice"));
+            wrong.push(format!("{SUMMARY}: `{link}` is listed twice"));
         }
     }
     let pages = documents.keys().filter(|path| path.starts_with(BOOK));

@@ -44,7 +44,7 @@ fn name_at_start(text: &str) -> &str {
     &text[..end]
 }
 
-/// A row's id and the tests of its last cell; `None`: the line is no row.
+/// A row's id and the tests of its last cell; `None`: the line is not a row.
 fn row(line: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
     let cells = line.strip_prefix("| ")?.strip_suffix(" |")?;
     let (id, rest) = cells.split_once(" | ")?;
@@ -61,7 +61,7 @@ fn wrong(page: &str, functions: &BTreeSet<String>) -> Vec<String> {
     let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
     for (id, tests) in page.lines().filter_map(row) {
         if !seen.insert(id) {
-            wrong.push(format!("row {id} stands there twice"));
+            wrong.push(format!("row {id} is listed twice"));
         }
         for test in tests {
             if !functions.contains(test) {
@@ -91,6 +91,6 @@ mod tests {
         assert_eq!(of("| I3 | x | `i3_gone` |\n"), ["row I3: there is no test i3_gone"]);
         let other = "row I3: the name of t1_range does not carry it";
         assert_eq!(of("| I3 | x | `i3_overflow`, `t1_range` |\n"), [other]);
-        assert_eq!(of("| I3 | x | - |\n| I3 | y | - |\n"), ["row I3 stands there twice"]);
+        assert_eq!(of("| I3 | x | - |\n| I3 | y | - |\n"), ["row I3 is listed twice"]);
     }
 }

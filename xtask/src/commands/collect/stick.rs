@@ -8,7 +8,7 @@ use ::stick::names::Kind;
 use std::fs;
 use std::path::Path;
 
-/// Lists what is on the stick, writes it to a folder if asked, and gives the report that was asked for, or the newest whole one.
+/// Lists what is on the stick, writes it to a folder if asked, and gives the report that was requested, or the newest whole one.
 pub(super) fn read(path: &Path, arguments: &Collect) -> Result<(Collector, String)> {
     let stick = stick::read(path)?;
     let none = |what: &str| Failure::Usage(format!("{}: {what}", path.display()));
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path, arguments: &Collect) -> Result<(Collector, Strin
             let found = stick.saved.iter().find(is_wanted);
             found.ok_or_else(|| none(&format!("no report {wanted}")))?
         }
-        None => stick.last(Kind::Report).ok_or_else(|| none("no whole report is saved on it"))?,
+        None => stick.last(Kind::Report).ok_or_else(|| none("it has no complete report"))?,
     };
     let mut collector = Collector::new();
     collector.feed(&chosen.bytes);
@@ -71,7 +71,7 @@ fn copy(stick: &Stick, folder: &Path) -> Result<()> {
         match fs::read(&path) {
             Ok(there) if &there == bytes => continue,
             Ok(_) => {
-                let text = format!("{} is there already, with another content", path.display());
+                let text = format!("{} already exists with other content", path.display());
                 return Err(Failure::Usage(text));
             }
             Err(_) => output::write(&path, bytes)?,

@@ -20,7 +20,7 @@ pub(super) struct MetricRow {
     unit: String,
     /// The events of its formula as tables of metrics have them, joined by commas.
     events: String,
-    /// Why it cannot be had; empty if it can.
+    /// Why it is not available; empty if it can.
     refused: String,
     /// What it is.
     brief: String,

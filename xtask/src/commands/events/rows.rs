@@ -62,7 +62,7 @@ impl DecodedRow {
             let notes = joined([
                 row.remarks.clone(),
                 labelled("differs in ", &row.differs),
-                labelled("cannot be asked for here: ", &row.refused),
+                labelled("cannot be requested here: ", &row.refused),
             ]);
             [row.text.clone(), row.closeness.to_string(), notes]
         })

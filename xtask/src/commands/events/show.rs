@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(super) struct Listing {
     core: Option<String>,
     document: Map<String, Value>,
-    /// In the form asked for; empty for JSON, which is the document.
+    /// In the form requested; empty for JSON, which is the document.
     text: String,
     /// What could not be had: the command's exit code tells.
     pub(super) refused: Vec<String>,

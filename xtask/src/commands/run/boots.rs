@@ -23,7 +23,7 @@ use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record};
 pub struct Whole {
     /// Their report; items are counted over all boots.
     pub report: Report,
-    /// What the last machine has to be blamed for, if it did not end as it should.
+    /// What the last machine must be blamed for, if it did not end as it should.
     pub complaint: Option<String>,
     /// What else is to be said about the boots.
     pub notes: Vec<String>,
@@ -205,7 +205,7 @@ impl Whole {
     }
 }
 
-/// What holds for more than the boot that it comes from, besides the records of items.
+/// What holds for more than the boot that it comes from, in addition to the records of items.
 fn is_kept(record: &Record) -> bool {
     match record {
         Record::End(_) | Record::Crash(_) => true,

@@ -57,7 +57,7 @@ impl Ready {
         wanted.then(|| crate::render::render(report, context, Format::Json))
     }
 
-    /// The page of the run beside its baseline; `None`: there is none, or the run did not come to its end.
+    /// The page of the run together with its baseline; `None`: there is none, or the run did not end.
     ///
     /// # Errors
     /// The reports cannot be compared.
@@ -72,16 +72,14 @@ impl Ready {
     /// Compares and keeps a report that the run ended with `code`. Returns the exit code of all.
     pub(super) fn close(self, text: &str, code: u8, wanted: &Output) -> Result<u8> {
         if code > 1 {
-            output::say(
-                "the run did not come to its end, so its report is neither compared nor kept",
-            );
+            output::say("the run did not finish, so its report is neither compared nor saved");
             return Ok(code);
         }
         let mut all = code;
         if let Some(old) = self.old {
             let comparison = old.compared(text)?;
             all = all.max(comparison.exit_code());
-            // Behind a document of another form it would be a part of that.
+            // After a document of another form it would be a part of that.
             let beside = wanted.format == Format::Table || wanted.out.is_some();
             let width = if beside { Width::of_output() } else { Width::default() };
             let shown = render(&comparison, CompareFormat::Table, false, width);
@@ -93,7 +91,7 @@ impl Ready {
         }
         if let Some((baselines, name)) = self.keep {
             baselines.save(&name, text)?;
-            output::say(&format!("baseline {name}: kept in {}", baselines.path(&name).display()));
+            output::say(&format!("baseline {name}: saved in {}", baselines.path(&name).display()));
         }
         Ok(all)
     }
@@ -106,7 +104,7 @@ impl Old {
     }
 }
 
-/// Takes the values of the runs out of the results of items that were not asked for them.
+/// Takes the values of the runs out of the results of items that were not requested them.
 pub(super) fn without_values(report: &mut Report, unasked: &[u32]) {
     for numbered in &mut report.records {
         let Some(result) = kinds::shown_mut(&mut numbered.record) else { continue };

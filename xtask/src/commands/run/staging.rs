@@ -61,7 +61,7 @@ pub fn stage_files(
     Ok(Boot::Uefi { image, ovmf })
 }
 
-/// Puts any kernel into `folder` together with the chosen PMU: under UEFI firmware in the image, else beside the loader.
+/// Puts any kernel into `folder` together with the chosen PMU: under UEFI firmware in the image, else next to the loader.
 ///
 /// # Errors
 /// A file that cannot be written; no firmware.
@@ -104,7 +104,7 @@ pub fn stage_pmu(
         // Whatever starts the hypervisor there has the options.
         Boot::Uefi { .. } => return Ok(devices::Pmu::Emulated { model, options: String::new() }),
         Boot::Bios { .. } | Boot::Iso { .. } => {
-            let text = "an emulated PMU takes the direct loader or UEFI firmware".to_string();
+            let text = "an emulated PMU needs the direct loader or UEFI firmware".to_string();
             return Err(Failure::Usage(text));
         }
     };
@@ -123,7 +123,7 @@ pub fn stage_pmu(
     Ok(devices::Pmu::Emulated { model, options })
 }
 
-/// How many processors the machine gets: as many as were asked for, or as the job and the models need.
+/// How many processors the machine gets: as many as were requested, or as the job and the models need.
 ///
 /// # Errors
 /// It is not the number that the models are for.
@@ -135,7 +135,7 @@ pub(super) fn cpus(machine: &Machine, packed: &Packed) -> Result<u32> {
     let cpus = machine.cpus.unwrap_or(packed.cpus.max(least));
     if cpus < least || most.is_some_and(|most| cpus > most) {
         let whose = if machine.cpus.is_some() { "--cpus is" } else { "the job needs" };
-        let text = format!("--pmu {mixture} is for {least} processors, and {whose} {cpus}");
+        let text = format!("--pmu {mixture} needs {least} processors, but {whose} {cpus}");
         return Err(Failure::Usage(text));
     }
     Ok(cpus)
@@ -159,7 +159,7 @@ pub fn shape(parameters: &Parameters, pmu: &mut devices::Pmu) {
 /// The hypervisor's file; with a recorded processor, a copy in `folder` that has it.
 ///
 /// # Errors
-/// A file that cannot be written, or is no hypervisor.
+/// A file that cannot be written, or is not a hypervisor.
 pub fn hypervisor(tree: &Tree, recorded: Option<&Recorded>, folder: &Path) -> Result<PathBuf> {
     let Some(recorded) = recorded else { return Ok(tree.emulated_pmu()) };
     let file = folder.join(HYPERVISOR);
@@ -182,7 +182,7 @@ pub fn record(recorded: &Recorded, folder: &Path) -> Result<()> {
 /// There is no emulated PMU that the direct loader starts; a file that cannot be written.
 pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
     let devices::Pmu::Emulated { options, .. } = pmu else {
-        let text = "--pmu-fault takes an emulated PMU and --boot direct".to_string();
+        let text = "--pmu-fault needs an emulated PMU and --boot direct".to_string();
         return Err(Failure::Usage(text));
     };
     copy(&tree.faulty_pmu(), &folder.join(HYPERVISOR))?;

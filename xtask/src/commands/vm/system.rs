@@ -45,7 +45,7 @@ impl System {
     /// What the arguments name, which is there and of the right kind.
     ///
     /// # Errors
-    /// A file that cannot be read or is not what it has to be.
+    /// A file that cannot be read or is not what it must be.
     pub fn of(wanted: &Vm) -> Result<Self> {
         if let Some(kernel) = &wanted.kernel {
             let initrd = wanted.initrd.as_deref().map(absolute).transpose()?;
@@ -156,7 +156,7 @@ fn is_efi_program(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "--kernel {}: it is no EFI program; a Linux kernel has to be built with CONFIG_EFI_STUB, and not unpacked",
+        "--kernel {}: it is not an EFI program; a Linux kernel must be built with CONFIG_EFI_STUB, and not be unpacked",
         path.display()
     )))
 }
@@ -168,7 +168,7 @@ fn fits(files: &[Option<&PathBuf>]) -> Result<()> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "--kernel and --initrd have {} MiB together, and at most {} are handed to the firmware",
+        "--kernel and --initrd have {} MiB together; the firmware takes at most {}",
         sum >> 20,
         MAX_BYTES >> 20
     )))

@@ -18,17 +18,17 @@ fn a_name_is_no_path() {
     for (bad, part) in [
         ("", "1 to 100 characters"),
         (&*"x".repeat(101), "1 to 100 characters"),
-        ("../x", "is no path"),
-        ("a/b", "is no path"),
-        ("/etc/passwd", "is no path"),
+        ("../x", "is not a path"),
+        ("a/b", "is not a path"),
+        ("/etc/passwd", "is not a path"),
         (".hidden", "begins with a letter"),
         ("..", "begins with a letter"),
         ("-x", "begins with a letter"),
-        ("a b", "' ' is none of the letters"),
-        ("a\0b", "is none of the letters"),
-        ("a\u{1b}[31m", "'\\u{1b}' is none of the letters"),
-        ("ä", "is none of the letters"),
-        ("a\\b", "is none of the letters"),
+        ("a b", "may have letters, digits, `-`, `_` and `.`, not ' '"),
+        ("a\0b", "may have letters"),
+        ("a\u{1b}[31m", "not '\\u{1b}'"),
+        ("ä", "may have letters"),
+        ("a\\b", "may have letters"),
     ] {
         let error = bad.parse::<Name>().unwrap_err();
         assert!(error.contains(part), "{bad:?}: {error}");
@@ -48,7 +48,7 @@ fn what_is_kept_is_read_again_and_replaced_as_a_whole() {
     assert_eq!(baselines.names(), ["main", "old-1"]);
     assert_eq!(baselines.read(&name("main")).unwrap().items.len(), 1);
     let broken = baselines.read(&name("old-1")).unwrap_err().to_string();
-    assert!(broken.starts_with("old-1: it is no JSON document"), "{broken}");
+    assert!(broken.starts_with("old-1: it is not a complete JSON document"), "{broken}");
     baselines.save(&name("old-1"), &report()).unwrap();
     assert!(baselines.read(&name("old-1")).is_ok());
 }
@@ -58,8 +58,8 @@ fn an_unknown_name_has_what_is_near_it() {
     let folder = tempfile::tempdir().unwrap();
     let baselines = Baselines::in_folder(folder.path());
     let unknown = |text: &str| baselines.read(&name(text)).unwrap_err().to_string();
-    assert!(unknown("main").contains("no baseline `main`"), "{}", unknown("main"));
-    assert!(unknown("main").contains("`run --save-baseline NAME` makes one"));
+    assert!(unknown("main").contains("no baseline or file `main`"), "{}", unknown("main"));
+    assert!(unknown("main").contains("`run --save-baseline NAME` saves one"));
     for kept in ["main", "release"] {
         baselines.save(&name(kept), &report()).unwrap();
     }
@@ -78,7 +78,7 @@ fn a_baseline_goes_before_a_file_and_a_path_is_a_file() {
     assert_eq!(read("main").unwrap(), "main");
     assert_eq!(read(file.to_str().unwrap()).unwrap(), file.to_str().unwrap());
     for (named, part) in [
-        ("mian", "no baseline `mian`, nor a file of that name; did you mean `main`?"),
+        ("mian", "no baseline or file `mian`; did you mean `main`?"),
         ("mian.json", "cannot read mian.json"),
         ("../x", "cannot read ../x"),
         ("/nonexistent/main", "cannot read /nonexistent/main"),
@@ -86,7 +86,7 @@ fn a_baseline_goes_before_a_file_and_a_path_is_a_file() {
         let error = read(named).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
-    // A folder is no report.
+    // A folder is not a report.
     let error = read(folder.path().to_str().unwrap()).unwrap_err().to_string();
     assert!(error.contains("cannot read") && error.contains("directory"), "{error}");
     assert!(read_named("mian", None).unwrap_err().to_string().contains("cannot read mian"));

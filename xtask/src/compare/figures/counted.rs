@@ -11,10 +11,10 @@ const NEVER: [&str; 4] = ["ticks", "groups", "passes", "moves"];
 /// What has to stay as it is: what a task computed, and how often counting began and ended.
 const EITHER: [&str; 3] = ["value", "starts", "stops"];
 
-/// What is worse, of a figure that is no count of an event.
+/// What is worse, of a figure that is not a count of an event.
 fn worse(name: &str) -> Worse {
     let what = name.split_once(", task ").map_or(name, |(what, _)| what);
-    // A set's name stands in front of its own figures.
+    // A set's name is in front of its own figures.
     let what = what.rsplit_once(": ").map_or(what, |(_, figure)| figure);
     match what {
         _ if NEVER.contains(&what) => Worse::Never,

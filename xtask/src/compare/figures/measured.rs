@@ -6,7 +6,7 @@ use protocol::criteria::TSC;
 use protocol::kinds::ItemRecord as _;
 use protocol::record::{ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Series};
 
-/// The metrics of a snippet; `behind` stands behind each name.
+/// The metrics of a snippet; `behind` stands after each name.
 pub(crate) fn of_metrics(
     metrics: &[Metric],
     runs: u32,

@@ -58,7 +58,7 @@ fn x4_figures_that_vary_change_only_by_more_than_their_runs_do() {
     let [low, high] = worse.interval.unwrap();
     assert!(low > 0.0 && low < 8.0 && high > 8.0, "{worse:?}");
     assert_eq!(told(-8.0).outcome, Outcome::Better);
-    // The whole interval has to be beyond a limit.
+    // The whole interval must be beyond a limit.
     assert_eq!(of(&old, &runs(108.0, Worse::More), by(low - 0.01)), Outcome::Worse);
     assert_eq!(of(&old, &runs(108.0, Worse::More), by(low)), Outcome::WithinLimit);
     assert_eq!(of(&old, &runs(108.0, Worse::Never), None), Outcome::Changed);
@@ -86,7 +86,7 @@ fn what_the_runs_cannot_tell_is_undecided_with_the_reason() {
     let few = |middle: f64| figure(middle, Spread::Runs(vec![middle, middle + 1.0]), Worse::More);
     let (outcome, reason) = told(&few(1.0), &few(90.0), None);
     assert!(outcome == Outcome::Undecided && reason.contains("too few runs"), "{reason}");
-    let once = |value| figure(value, Spread::Unknown("it comes from one run"), Worse::More);
+    let once = |value| figure(value, Spread::Unknown("it is from one run"), Worse::More);
     let (outcome, reason) = told(&once(1.0), &once(2.0), None);
     assert!(
         outcome == Outcome::Undecided && reason.contains("one run; a limit would judge it"),

@@ -83,8 +83,9 @@ impl LimitsFile {
     pub fn check(&self, items: &[(&str, BTreeSet<&str>)]) -> Result<(), CompareError> {
         let nothing = |what: String, fits: &str, known: &BTreeSet<&str>, name: &str| {
             let near = near(name, known.iter().copied());
-            let near = near.map_or(String::new(), |near| format!("; the nearest is `{near}`"));
-            let message = format!("{what} is for nothing: no {fits} of the reports fits it{near}");
+            let near = near.map_or(String::new(), |near| format!("; the most similar is `{near}`"));
+            let message =
+                format!("{what} has no effect: no {fits} of the reports matches it{near}");
             Err(CompareError::Limits { file: self.source.clone(), message })
         };
         let names: BTreeSet<&str> = items.iter().map(|(name, _)| *name).collect();

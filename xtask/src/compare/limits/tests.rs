@@ -44,8 +44,8 @@ fn every_mistake_is_named_with_its_place() {
         ("[limits]\na = -1", ["line 2", "by is -1; it must be 0 or more"]),
         ("[limits]\na = nan", ["line 2", "by is NaN"]),
         ("[limits]\na = '-5%'", ["line 2", "percent is -5; it must be 0 to 100000"]),
-        ("[limits]\na = '5'", ["line 2", "`5` is no limit"]),
-        ("[limits]\na = {}", ["line 2", "it says nothing"]),
+        ("[limits]\na = '5'", ["line 2", "`5` is not a limit"]),
+        ("[limits]\na = {}", ["line 2", "it is empty"]),
         ("[limits]\na = true", ["line 2", "a number, a text like"]),
         ("[[item]]\nlimits = { a = 1 }", ["line 1", "missing field `name`"]),
         ("[[item]]\nname = 'x'", ["line 1", "missing field `limits`"]),
@@ -124,12 +124,12 @@ fn an_entry_that_is_for_nothing_is_refused_with_what_is_near() {
     for (bad, parts) in [
         (
             "[limits]\ninstrutions = 1",
-            ["`instrutions` of [limits]", "the nearest is `instructions`"],
+            ["`instrutions` of [limits]", "the most similar is `instructions`"],
         ),
-        ("[limits]\n'xyz*' = 1", ["`xyz*` of [limits]", "no figure of the reports fits it"]),
+        ("[limits]\n'xyz*' = 1", ["`xyz*` of [limits]", "no figure of the reports matches it"]),
         (
             "[[item]]\nname = 'mempcy 64'\nlimits = { tsc = 1 }",
-            ["[[item]] `mempcy 64`", "the nearest is `memcpy 64`"],
+            ["[[item]] `mempcy 64`", "the most similar is `memcpy 64`"],
         ),
         (
             "[[item]]\nname = 'task'\nlimits = { tsc = 1 }",

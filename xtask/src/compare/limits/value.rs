@@ -85,7 +85,7 @@ fn checked<E: Error>(limit: Limit) -> Result<Limit, E> {
         return Err(E::custom(format!("percent is {percent}; it must be 0 to {MAX_PERCENT}")));
     }
     if limit == Limit::default() {
-        return Err(E::custom("it says nothing: give by, percent or worse"));
+        return Err(E::custom("it is empty: give by, percent or worse"));
     }
     Ok(limit)
 }
@@ -116,7 +116,9 @@ impl<'de> Deserialize<'de> for Limit {
             fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
                 let number = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
                 let percent = number.ok_or_else(|| {
-                    E::custom(format!("`{text}` is no limit: a number, or one with a % behind it"))
+                    E::custom(format!(
+                        "`{text}` is not a limit: it must be a number, or a number with %"
+                    ))
                 })?;
                 checked(Limit { percent: Some(percent), ..Limit::default() })
             }

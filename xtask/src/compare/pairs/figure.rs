@@ -24,7 +24,7 @@ impl<'a> FigurePair<'a> {
         let missing = |item: &Item, which: &str, name: &str| {
             let why = item.uncounted.iter().find(|(event, _)| *event == name);
             let why = why.map_or(String::new(), |(_, why)| format!(": {why}"));
-            Some(format!("the {which} report has no such figure{why}"))
+            Some(format!("the {which} report does not have this figure{why}"))
         };
         let (old, new) = match (self.old, self.new) {
             (None, Some(new)) => return missing(was, "old", &new.name),
@@ -33,7 +33,10 @@ impl<'a> FigurePair<'a> {
             (Some(old), Some(new)) => (old, new),
         };
         if old.unit != new.unit {
-            return Some(format!("other unit: {} there, {} here", old.unit, new.unit));
+            return Some(format!(
+                "different units: {} in the old report, {} in the new one",
+                old.unit, new.unit
+            ));
         }
         if new.unit == TICKS {
             return ticks.map(String::from);
@@ -42,17 +45,21 @@ impl<'a> FigurePair<'a> {
         if counted && was.emulated != is.emulated {
             let by = |emulated| if emulated { "the emulated PMU" } else { "a processor" };
             let (was, is) = (by(was.emulated), by(is.emulated));
-            return Some(format!("other events: counted by {was} there, by {is} here"));
+            return Some(format!(
+                "different events: counted by {was} in the old report, by {is} in the new one"
+            ));
         }
         if let (Some(was), Some(is)) = (&old.event, &new.event)
             && was != is
         {
-            return Some(format!("other event: {was} there, {is} here"));
+            return Some(format!("different events: {was} in the old report, {is} in the new one"));
         }
         if let (Some(was), Some(is)) = (old.period, new.period)
             && was != is
         {
-            return Some(format!("other period: {was} events there, {is} here"));
+            return Some(format!(
+                "different periods: {was} events in the old report, {is} in the new one"
+            ));
         }
         None
     }

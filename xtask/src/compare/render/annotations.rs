@@ -1,4 +1,4 @@
-//! Annotations beside the job's lines: workflow commands of GitHub Actions.
+//! Annotations next to the job's lines: workflow commands of GitHub Actions.
 //!
 //! `::error file=…,line=…,title=…::message`; in the message `%`, CR and LF are escaped, in a property `:` and `,` as well
 //! (`escapeData` and `escapeProperty` of actions/toolkit, packages/core/src/command.ts). GitHub shows ten annotations of each

@@ -77,7 +77,7 @@ fn metric(figure: &FigureCompared, value: f64) -> Value {
     }
 }
 
-/// A name of at most `max` characters; one that has to be cut ends in a digest, so that it stays one of its own.
+/// A name of at most `max` characters; one that must be cut ends in a digest, so that it stays one of its own.
 fn cut(name: &str, max: usize) -> String {
     if name.chars().count() <= max {
         return name.to_string();

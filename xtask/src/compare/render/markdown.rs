@@ -1,6 +1,6 @@
 //! For a comment on a pull request: GitHub Flavored Markdown.
 //!
-//! Names stand in code spans, where nothing is taken for emphasis, a link, HTML or somebody's name. A code span ends at as
+//! Names are in code spans, where nothing is taken for emphasis, a link, HTML or somebody's name. A code span ends at as
 //! many backticks as it began with, and a table's cell at a `|` even within one (GFM 6.1, 4.10).
 
 use super::{
@@ -50,7 +50,7 @@ pub(super) fn render(comparison: &Comparison) -> String {
         let _ = writeln!(out, "- {point}");
     });
     if more > 0 {
-        let _ = writeln!(out, "- and {more} more lines, which the other formats have");
+        let _ = writeln!(out, "- and {more} more lines, which the other formats show");
     }
     out
 }
@@ -101,7 +101,7 @@ fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A space is taken off at each end if there is one at both; and there has to be something.
+    // A space is taken off at each end if there is one at both; and there must be something.
     let pads = text.is_empty()
         || text.starts_with('`')
         || text.ends_with('`')

@@ -155,7 +155,7 @@ pub(crate) fn test(comparison: &Comparison) -> Option<String> {
     (figures > 0).then(|| {
         let vary = if figures == 1 { "1 figure varies".to_string() } else { format!("{figures} figures vary") };
         format!(
-            "{vary} from run to run: judged by the interval of the shift ({name} test); all such intervals hold together with \
+            "{vary} from run to run: judged by the interval of the shift ({name} test); all these intervals hold together with \
              {percent} %"
         )
     })

@@ -54,12 +54,12 @@ fn the_table_says_everything_that_is_not_the_same() {
     for part in [
         "old: a.json\nnew: a.json\n",
         "differs: job text: digest 0x1, now digest 0x2\n",
-        "test: 1 figure varies from run to run: judged by the interval of the shift (Mann-Whitney U test); all such \
+        "test: 1 figure varies from run to run: judged by the interval of the shift (Mann-Whitney U test); all these \
          intervals hold together with 99 %\n",
         "FAILED: d: in the new report: it did\n",
         "added: e\n",
-        "undecided: tsc: only the least and the greatest of the runs are known",
-        "not compared: loads: the new report has no such figure; in c\n",
+        "undecided: tsc: only the minimum and maximum of the runs are known",
+        "not compared: loads: the new report does not have this figure; in c\n",
         "WORSE: figures: 1 worse, 1 better, 1 undecided, 2 equal, 1 not compared; items: 1 failed, 1 added\n",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
@@ -166,7 +166,7 @@ fn annotations_stand_beside_the_jobs_lines() {
     for part in [
         "::notice file=jobs/a%2Cb.toml,line=4,title=50%25%3A a%2Cb%0Ac%3A better::loads: 9 to 8",
         "::error file=jobs/a%2Cb.toml,line=16,title=d%3A FAILED::in the new report: it did\n",
-        "::notice title=the reports differ::job text: digest 0x1, now digest 0x2%0Athe job's limit of `stores` is for nothing",
+        "::notice title=the reports differ::job text: digest 0x1, now digest 0x2%0Athe job's limit of `stores` has no effect",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

@@ -94,10 +94,10 @@ fn what_is_no_report_is_refused_with_the_reason() {
     let whole = document(vec![result(0, "a", 3.0, 1.0)]).to_string();
     let log = "text\r\n{\"seq\":0,\"type\":\"start\"}\r\n{\"seq\":1}\r\n";
     for (bytes, part) in [
-        (&b""[..], "no JSON document, or not all of one: EOF"),
-        (b"TAP version 13", "no JSON document"),
+        (&b""[..], "not a complete JSON document: EOF"),
+        (b"TAP version 13", "not a complete JSON document"),
         (&whole.as_bytes()[..whole.len() - 1], "EOF while parsing"),
-        (b"\xff\xfe", "no JSON document"),
+        (b"\xff\xfe", "not a complete JSON document"),
         (log.as_bytes(), "the log of a serial line; `cargo xtask collect"),
         (b"{\"seq\":0,\"type\":\"start\"}", "the log of a serial line"),
         (b"[]", "it is JSON, but no report"),
@@ -145,7 +145,9 @@ fn versions_are_looked_at_before_anything_else() {
     other["records"][1].as_object_mut().unwrap().remove("per");
     let error = refused(&other);
     assert!(
-        error.contains("record 1 (result) is none that this barecount reads: missing field `per`"),
+        error.contains(
+            "record 1 (result) cannot be read by this version of barecount: missing field `per`"
+        ),
         "{error}"
     );
     other["records"][1] = json!({ "seq": 1, "type": "verse" });
@@ -175,7 +177,7 @@ fn a_run_that_did_not_come_to_its_end_is_refused_with_its_reason() {
         (with(77, &|_| {}), "nothing could run"),
     ] {
         assert!(
-            error.contains("its run did not come to its end (exit code ") && error.contains(part),
+            error.contains("its run did not finish (exit code ") && error.contains(part),
             "{error}"
         );
     }

@@ -96,7 +96,7 @@ fn ticks_are_compared_where_they_are_the_same() {
     let same = with(&|_| {}, None);
     let told = |new: &Saved| ticks_differ(&same, new).unwrap_or_default();
     assert_eq!(told(&same), "");
-    // The rate was measured anew.
+    // The rate was measured again.
     assert_eq!(told(&with(&|own| own["tsc"]["hz"] = json!(2_001_000_000u64), None)), "");
     assert!(
         told(&with(&|own| own["tsc"]["hz"] = json!(2_100_000_000u64), None))
@@ -105,7 +105,7 @@ fn ticks_are_compared_where_they_are_the_same() {
     assert!(told(&with(&|own| own["brand"] = json!("Core Y"), None)).contains("another machine"));
     assert!(
         told(&with(&|_| {}, Some(1)))
-            .contains("those of a clock there, 1 for each instruction here")
+            .contains("those of a clock in the old report, 1 for each instruction in the new one")
     );
     // Counted instructions are that on every machine and at every rate.
     let counted = with(&|_| {}, Some(1));

@@ -72,7 +72,7 @@ fn what_is_not_known_is_told_with_what_is_near() {
         ("6.1.2.3", &["FAMILY.MODEL.STEPPING"]),
         ("6.x", &["its model is \"x\""]),
         ("", &["a name, or a family and a model"]),
-        ("alderlake", &["alderlake is not enough", "goldencove, gracemont"]),
+        ("alderlake", &["alderlake is ambiguous", "goldencove, gracemont"]),
     ] {
         let error = find(text).unwrap_err();
         for part in parts {

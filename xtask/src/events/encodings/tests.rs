@@ -78,7 +78,7 @@ fn a_register_that_names_nothing_is_read_as_its_code() {
     let readings = on("zen4", |core| decoded(core, 0x4000c0, &[])).unwrap();
     assert!(readings.iter().all(|row| row.differs == "USR, OS" && row.refused.is_empty()));
     let readings = on("icelake", |core| decoded(core, 0x63_00c0, &[])).unwrap();
-    assert!(readings[0].refused.contains("no event of its table counts both"), "{readings:?}");
+    assert!(readings[0].refused.contains("no event of its table uses it"), "{readings:?}");
     let error = on("zen4", |core| decoded(core, 1 << 21, &[])).unwrap_err().to_string();
     assert!(
         error.contains("--decode: 0x200000") && error.contains("reserved in an AMD"),

@@ -45,15 +45,15 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
     for (text, cpu, parts) in [
         ("[\n  {\"EventName\": }\n]", Some("skylake"), &["my.json: ", "line 2 column 17"][..]),
         ("[", Some("skylake"), &["line 1 column 1"]),
-        ("{\"Header\": {}}", Some("skylake"), &["my.json: it is neither a list"]),
-        ("7", Some("skylake"), &["neither a list"]),
+        ("{\"Header\": {}}", Some("skylake"), &["my.json: it is not a list"]),
+        ("7", Some("skylake"), &["not a list of events"]),
         (
             "[{\"EventName\": \"B\", \"UMask\": \"zz\"}]",
             Some("skylake"),
             &["my.json: no event of it can be taken", "event 0 (B): UMask is \"zz\""],
         ),
         ("[]", Some("skylke"), &["did you mean skylake"]),
-        ("[]", None, &["say for which processor", "--event-file CPU="]),
+        ("[]", None, &["name the processor", "--event-file CPU="]),
     ] {
         let error = merge(text, cpu).unwrap_err();
         for part in parts {
@@ -70,8 +70,8 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
 fn m1_an_event_that_is_not_understood_is_named_and_the_others_are_taken() {
     let good = r#"{"EventName": "A", "Counter": "0"}"#;
     for (bad, part) in [
-        (r#"{"EventCode": "0xC0"}"#, "event 1: EventName is \"\": there is none"),
-        (r#"{"EventName": 7}"#, "event 1: EventName is \"7\": a name is a text"),
+        (r#"{"EventCode": "0xC0"}"#, "event 1: EventName is \"\": it is missing"),
+        (r#"{"EventName": 7}"#, "event 1: EventName is \"7\": a name must be a string"),
         (r#"{"EventName": "B", "Counter": "0,99"}"#, "event 1 (B): Counter is \"0,99\""),
         (r#"{"EventName": "\u001b[31m", "Counter": "0"}"#, "event 1 (\\u{1b}[31m): EventName"),
     ] {

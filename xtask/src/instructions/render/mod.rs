@@ -45,7 +45,7 @@ pub fn table(table: &Table, width: Width) -> String {
 
 fn heading(machine: &Machine) -> String {
     let beneath =
-        if machine.emulated { ", on the emulated PMU: its own rule of cycles" } else { "" };
+        if machine.emulated { ", on the emulated PMU, by its own rule for cycles" } else { "" };
     format!("{} ({}), in {}{beneath}\n", machine.brand, machine.processor, machine.unit)
 }
 

@@ -123,7 +123,7 @@ fn measurement(out: &mut Out, line: &Line, operands: &[Described]) -> io::Result
             start.push_attribute((name, value.as_str()));
         }
     }
-    // Sets without numbers are no ports to its readers.
+    // Sets without numbers are not ports to its readers.
     let ports = line.ports.as_ref().filter(|found| found.by == "events");
     if let Some(usage) = ports.and_then(|found| found.usage.as_ref()) {
         start.push_attribute(("ports", usage.as_str()));

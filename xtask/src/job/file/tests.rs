@@ -72,7 +72,10 @@ fn p2_events_are_names_or_raw_numbers() {
     assert_eq!(events(0), ["cycles"]);
     assert_eq!(events(1), ["instructions", "0xc4.0x20"]);
     let error = message("[[snippet]]\nasm = \"\"\nevents = [\"cycles:u\", \"{a,b\"]");
-    assert!(error.contains("`{a,b` is no event: byte 0") && error.contains("line 3"), "{error}");
+    assert!(
+        error.contains("`{a,b` is not an event: byte 0") && error.contains("line 3"),
+        "{error}"
+    );
 }
 
 #[test]

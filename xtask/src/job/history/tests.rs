@@ -31,7 +31,7 @@ fn m16_a_history_is_read_and_what_is_wrong_with_it_has_its_place() {
         ("{ step = 2 }", "`cycles`"),
         ("{ cycle = 2 }", "`cycle`"),
         ("{ cycles = 2, event = \"a,b\" }", "the clock `a,b` names 2 events"),
-        ("{ cycles = 2, event = \"{a\" }", "`{a` is no event"),
+        ("{ cycles = 2, event = \"{a\" }", "`{a` is not an event"),
     ] {
         let error = options(bad).unwrap_err();
         assert!(error.contains("line 3") && error.contains(part), "{bad}: {error}");

@@ -25,22 +25,22 @@ fn machine(words: &str) -> Machine {
 #[test]
 fn every_choice_and_its_line() {
     let [full, without, bare] = hosts_of_all_kinds();
-    let withheld = "the host's KVM offers guests no PMU: enable_pmu=N";
+    let withheld = "the host's KVM offers no PMU to guests: enable_pmu=N";
     let direct = "--boot direct and uefi can";
     for (words, host, expected) in [
-        ("", &full, vec!["the host's (KVM offers guests one)"]),
+        ("", &full, vec!["the host's (KVM offers one to guests)"]),
         ("--accel kvm", &full, vec!["the host's (KVM offers"]),
         ("--pmu host", &full, vec!["the host's (as asked)"]),
         ("--pmu none", &full, vec!["none, under KVM (as asked)"]),
         ("--pmu none --accel tcg", &full, vec!["none, under TCG (as asked)"]),
         ("--pmu zen4", &full, vec!["emulated zen4 (as asked)"]),
-        ("--accel tcg", &full, vec!["emulated skylake (TCG, as asked"]),
+        ("--accel tcg", &full, vec!["emulated skylake (TCG, as requested"]),
         ("", &without, vec!["emulated skylake (", withheld]),
         ("--accel kvm", &without, vec!["none, under KVM (", withheld]),
         ("--pmu none", &without, vec!["none, under TCG (as asked)"]),
         ("--boot uefi", &without, vec!["emulated skylake (", withheld]),
         ("--boot bios", &without, vec!["none, under TCG (", withheld, direct]),
-        ("--boot bios --accel tcg", &full, vec!["none, under TCG (TCG, as asked", direct]),
+        ("--boot bios --accel tcg", &full, vec!["none, under TCG (TCG, as requested", direct]),
         ("--icount off", &without, vec!["none, under TCG (", "--icount off"]),
         ("--cpu qemu64", &without, vec!["none, under TCG (", "--cpu names a processor"]),
         ("--cpu max --pmu k10 --icount 3", &bare, vec!["emulated k10 (as asked)"]),
@@ -60,12 +60,12 @@ fn every_contradiction_is_an_error() {
         ("--pmu skylake --accel kvm", &full, 2, "--pmu skylake is not possible here"),
         ("--pmu skylake --boot bios", &full, 2, "--boot direct"),
         ("--pmu zen2 --icount off", &full, 2, "--icount off"),
-        ("--pmu host --accel tcg", &full, 2, "only KVM hands"),
+        ("--pmu host --accel tcg", &full, 2, "only KVM passes"),
         (
             "--pmu host",
             &without,
             77,
-            "--pmu host: the host's KVM offers guests no PMU: enable_pmu=N",
+            "--pmu host: the host's KVM offers no PMU to guests: enable_pmu=N",
         ),
         ("--pmu host", &bare, 77, "--pmu host: no device"),
         ("--accel kvm", &bare, 77, "no device"),

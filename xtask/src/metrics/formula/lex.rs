@@ -76,7 +76,7 @@ fn number(text: &str) -> Option<(Word, usize)> {
         }
     }
     let value = text[..end].parse().ok()?;
-    // `4x` is no number and no name.
+    // `4x` is not a number and no name.
     let joined = text[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     (!joined).then_some((Word::Number(value), end))
 }

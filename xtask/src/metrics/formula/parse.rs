@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 100;
 /// Parts that a formula may have; perfmon's greatest has some 2,000.
 const MAX_WORDS: usize = 20_000;
 
-/// Why a text is no formula.
+/// Why a text is not a formula.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error("byte {at}: {what}")]
 pub struct FormulaError {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         let Some(operation) = self.operator(&COMPARE) else { return Ok(left) };
         let right = self.sum()?;
         if matches!(self.peek(), Some(Word::Operator(next)) if COMPARE.contains(next)) {
-            return Err(self.wrong("something else than a third value to compare"));
+            return Err(self.wrong("something other than a third value to compare"));
         }
         Ok(Expression::Chain(Box::new(left), vec![(operation, right)]))
     }

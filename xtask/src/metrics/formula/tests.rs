@@ -48,7 +48,7 @@ fn s3_formulas_have_the_ranks_of_python() {
 #[test]
 fn s3_division_by_zero_and_missing_names_are_named() {
     let zero = value("1 / ( seven * zero )").unwrap_err().to_string();
-    assert_eq!(zero, "division by zero: what is made of seven, zero is 0");
+    assert_eq!(zero, "division by zero: the value computed from seven, zero is 0");
     assert_eq!(value("1 / zero").unwrap_err().to_string(), "division by zero: zero is 0");
     assert_eq!(value("one / 0").unwrap_err().to_string(), "division by zero: a constant is 0");
     assert_eq!(value("1 + nosuch").unwrap_err().to_string(), "there is no value of nosuch");

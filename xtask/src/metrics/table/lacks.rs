@@ -1,4 +1,4 @@
-//! How many of the metrics cannot be had, and why: the table in the guide is made here.
+//! How many of the metrics is not available, and why: the table in the guide is made here.
 
 use super::{of_perfmon, sections, table};
 use crate::events::{Block, CpuName};
@@ -6,7 +6,7 @@ use crate::metrics::names::not_yet;
 use crate::metrics::request::{Target, ask};
 use std::collections::BTreeMap;
 
-/// Where the counters are that a metric takes beside those of a core, by the beginning of its event's name, in the table's order.
+/// Where the counters are that a metric takes in addition to those of a core, by the beginning of its event's name, in the table's order.
 const KINDS: [(&str, &[&str]); 7] = [
     ("caching agents", &["UNC_C_", "UNC_CHA_"]),
     ("memory", &["UNC_M_", "UNC_M2M_", "UNC_M2HBM_", "UNC_MC", "UNC_H_"]),
@@ -16,10 +16,10 @@ const KINDS: [(&str, &[&str]); 7] = [
     ("arbiter", &["UNC_ARB_"]),
     ("clock", &["UNC_CLOCK"]),
 ];
-/// And what is no counter.
+/// And what is not a counter.
 const OTHERS: [&str; 2] = ["latency in samples", "other thread"];
 
-/// The first reason for which it cannot be had.
+/// The first reason for which it is not available.
 fn kind(why: &str) -> &'static str {
     let starts = |(_, names): &&(&str, &[&str])| names.iter().any(|name| why.starts_with(name));
     let other = || OTHERS.into_iter().find(|other| why.contains(other));
@@ -38,7 +38,7 @@ fn counted() -> String {
         let had = all - lacking.values().sum::<usize>();
         format!("| {name} | {all} | {had} | {} |\n", cells.join(" | "))
     };
-    let mut text = format!("| table | metrics | can be had | {} |\n", kinds.join(" | "));
+    let mut text = format!("| table | metrics | available | {} |\n", kinds.join(" | "));
     text += &format!("|{}\n", " --- |".repeat(3 + kinds.len()));
     let (mut all, mut all_lacking) = (0, BTreeMap::new());
     for (head, lines) in sections() {

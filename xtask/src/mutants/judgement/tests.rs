@@ -41,7 +41,7 @@ fn a_survivor_that_is_not_on_the_list_fails() {
     let judgement = judged(&outcomes, &[], false);
     assert_eq!(judgement.exit_code(), 1);
     let expected = format!(
-        "Not noticed by a test, and not in docs/mutants.toml:\n  src/lib.rs:10:10: replace < with <= in least\n\
+        "Not detected by a test, and not in docs/mutants.toml:\n  src/lib.rs:10:10: replace < with <= in least\n\
          FAIL: {TALLY}, 0 missed and accepted, 1 missed\n"
     );
     assert_eq!(plain(&judgement), expected);

@@ -24,11 +24,11 @@ fn a_recorded_run_has_one_of_each_outcome() {
 #[test]
 fn a_run_that_was_cut_off_says_nothing_of_the_rest() {
     let said = Outcomes::read(OUTCOMES, 5).unwrap_err().to_string();
-    assert_eq!(said, "cargo-mutants tried 4 of 5 mutants: nothing is said of the others");
+    assert_eq!(said, "cargo-mutants tested 4 of 5 mutants; the others are unknown");
     // A mutant whose run failed for no reason of its own was not tried.
     let failed = OUTCOMES.replace("\"CaughtMutant\"", "\"Failure\"");
     let said = Outcomes::read(&failed, 4).unwrap_err().to_string();
-    assert!(said.starts_with("cargo-mutants tried 3 of 4 mutants"), "{said}");
+    assert!(said.starts_with("cargo-mutants tested 3 of 4 mutants"), "{said}");
 }
 
 #[test]

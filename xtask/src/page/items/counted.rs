@@ -146,7 +146,7 @@ fn readings(count: &CountResult) -> Vec<Part> {
     let rows = rows.iter().map(|row| row.iter().map(|text| Cell::text(&**text)).collect());
     let mut parts = vec![table("Readings while they ran", &READINGS, 3, rows.collect())];
     if count.readings_dropped > 0 {
-        let text = format!("{} readings found no room", count.readings_dropped);
+        let text = format!("{} readings did not fit", count.readings_dropped);
         parts.push(note(Tone::Warn, "readings", text));
     }
     parts

@@ -8,7 +8,7 @@ use html_report::model::{Cell, Code, Instruction, Part, Tone};
 use protocol::record::{ExactCount, ExactResult};
 
 pub(crate) fn parts(exact: &ExactResult) -> Vec<Part> {
-    let filtered = if exact.filtered { ", as far as the filter lets them count" } else { "" };
+    let filtered = if exact.filtered { ", as far as the filter counts them" } else { "" };
     let mut parts = vec![Part::Text(format!(
         "Exact counts per execution, {} stepped through{filtered}.",
         exact.per

@@ -58,7 +58,7 @@ fn heats(told: &CoreFacts) -> Vec<Heat> {
         Heat {
             title: format!("A line's way by {}, in ticks of the TSC", matrix.by.name()),
             rows_are: "processor that has the clock".to_string(),
-            columns_are: "processor that answers".to_string(),
+            columns_are: "responding processor".to_string(),
             labels: labels.clone(),
             values: matrix.tenths.iter().map(row).collect(),
         }

@@ -127,7 +127,7 @@ fn judged(mut figures: Vec<PageFigure>, misses: &[Miss]) -> Vec<PageFigure> {
     figures
 }
 
-/// The figures that are compared as well, those of them that are `shown`: others stand in a place of their own.
+/// The figures that are compared as well, those of them that are `shown`: others are in a place of their own.
 pub(crate) fn general(
     document: &Document,
     compared: Compared,

@@ -201,7 +201,7 @@ fn source_lines(profile: &Profile, event: usize, count: &SampledCount) -> Option
     })
 }
 
-/// The branches that were recorded before the samples, if the item asked for them.
+/// The branches that were recorded before the samples, if the item requested them.
 fn branches(profile: &Profile) -> Option<Part> {
     let total = profile.edges.iter().map(|edge| edge.seen.count).sum();
     let row = |edge: &EdgeRow| {
@@ -249,7 +249,7 @@ fn annotated(profile: &Profile, listing: &Listing) -> Code {
     }
 }
 
-/// Instructions that were sampled and lie in no listing: their code is known one by one, if at all.
+/// Instructions that were sampled and are in no listing: their code is known one by one, if at all.
 fn unlisted(profile: &Profile) -> Option<Code> {
     let listed = |address: u64| {
         profile.listings.iter().any(|listing| listing.rows.iter().any(|row| row.address == address))

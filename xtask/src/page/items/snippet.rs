@@ -74,12 +74,12 @@ pub(crate) fn parts(result: &SnippetResult) -> Vec<Part> {
     }
     parts.extend(controls(&result.controls));
     if result.unwatched > 0 {
-        let text = "its events take every counter, so nothing ends it if it does not end itself";
+        let text = "its events use every counter, so no watchdog can end it";
         parts.push(note(Tone::Warn, "note", text));
     }
     if result.smis > 0 {
         let text =
-            format!("{} system management interrupts came while it was measured", result.smis);
+            format!("{} system management interrupts occurred while it was measured", result.smis);
         parts.push(note(Tone::Warn, "doubtful", text));
     }
     parts

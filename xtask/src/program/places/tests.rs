@@ -66,18 +66,18 @@ fn what_is_not_here_is_said_once_and_nothing_is_named() {
     assert_eq!(told(&report), (None, "it failed"));
 }
 
-/// What computed code asks for is not found before the boot; its fault says so.
+/// What computed code requests is not found before the boot; its fault says so.
 #[test]
 fn a_fault_says_what_the_program_asked_for_that_nobody_gives_it() {
     let of = |bytes: &str| {
         asked(&Fault { bytes: Some(bytes.into()), ..Fault::default() }).unwrap_or_default()
     };
     for (bytes, expected) in [
-        ("0f05c3", "syscall is a system call, and there is no system below it"),
+        ("0f05c3", "syscall is a system call, and there is no operating system"),
         ("cd80c3", "int 0x80 is a system call"),
         ("0f34", "sysenter is a system call"),
-        ("0f0bc3", "it gave up there (ud2)"),
-        ("64488b042500000000", "thread-local storage, of which there is none"),
+        ("0f0bc3", "it aborted there (ud2)"),
+        ("64488b042500000000", "thread-local storage, which does not exist"),
     ] {
         assert!(of(bytes).starts_with(expected), "{bytes}: {}", of(bytes));
     }

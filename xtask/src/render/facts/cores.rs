@@ -44,7 +44,7 @@ fn line(facts: &CoreFacts, matrix: &LineMatrix) -> Row {
         figure: format!("line by {}, one way", matrix.by.name()),
         value,
         told: format!("{} of {} pairs steady", steady.count(), pairs.len()),
-        evidence: format!("{samples} samples of each pair, each {rounds} times there and back"),
+        evidence: format!("{samples} samples of each pair, each of {rounds} round trips"),
     }
 }
 
@@ -79,11 +79,11 @@ fn woken(facts: &CoreFacts, wakes: &[&Wake]) -> Row {
     let name = wakes.first().map_or(String::new(), |one| name(one));
     let runs = wakes.first().map_or(0, |one| one.ticks.runs);
     Row {
-        figure: format!("{name}, there and back"),
+        figure: format!("{name}, round trip"),
         value: ticks(middle as f64, facts.tsc_hz),
         told: format!("{} of {} processors steady", steady.count(), wakes.len()),
         evidence: format!(
-            "{runs} times on each of {} processors, with the answer's way back",
+            "{runs} times on each of {} processors, including the way back",
             wakes.len()
         ),
     }
@@ -111,7 +111,7 @@ pub(crate) fn tables(facts: &CoreFacts) -> Vec<Grid> {
         };
         Grid {
             caption: format!(
-                "a line's way by {}, in ticks: row has the clock, column answers",
+                "transfer of a line by {}, in ticks: row has the clock, column responds",
                 matrix.by.name()
             ),
             head: std::iter::once(String::new())
@@ -134,7 +134,7 @@ pub(crate) fn wakes(facts: &CoreFacts) -> Option<Grid> {
     };
     let head = ["", "processor", "least", "median", "nine of ten", "most"].map(String::from);
     Some(Grid {
-        caption: "from the command or store of the first processor to the answer, in ticks"
+        caption: "from the command or store of the first processor to the response, in ticks"
             .to_string(),
         head: head.to_vec(),
         rows: facts.wakes.iter().map(row).collect(),
@@ -151,7 +151,7 @@ pub(crate) fn untold(facts: &CoreFacts) -> Vec<String> {
         all.push(turns.to_string());
     }
     if facts.processors.len() > 1 && !facts.ways().iter().any(|(_, hint)| hint.is_some()) {
-        all.push("waking by mwait: CPUID says that there is no MONITOR".to_string());
+        all.push("waking by mwait: CPUID announces no MONITOR".to_string());
     }
     all
 }

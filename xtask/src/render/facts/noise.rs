@@ -19,7 +19,7 @@ pub(crate) fn heading(facts: &NoiseFacts) -> String {
     let (window, threshold) =
         (time(window as f64, facts.tsc_hz), time(facts.threshold as f64, facts.tsc_hz));
     format!(
-        "stolen time: the TSC is read for {window} with interrupts off{how}; from {threshold} on between two readings it is a gap"
+        "stolen time: the TSC is read for {window} with interrupts off{how}; {threshold} or more between two readings is a gap"
     )
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn rows(facts: &NoiseFacts) -> Vec<Row> {
         all.push(Row {
             figure: "gaps of all processors at once".to_string(),
             value: shared(&facts.windows).to_string(),
-            told: "by their times alone".to_string(),
+            told: "only by their times".to_string(),
             evidence: format!(
                 "{first} gaps of the first processor; an SMI takes all of them at once"
             ),
@@ -147,22 +147,23 @@ pub(crate) fn tables(facts: &NoiseFacts) -> Vec<Grid> {
 pub(crate) fn untold(facts: &NoiseFacts, emulated: bool) -> Vec<String> {
     let mut all = facts.reasons.clone();
     if emulated {
-        let clock = "what a host takes away: the clock of the emulated PMU counts instructions, so time is what executes them, \
+        let clock = "time taken by a host: the clock of the emulated PMU counts instructions, so time is what executes them, \
                      and costs are those of QEMU's translator and of the hypervisor beneath";
         all.push(clock.to_string());
         if facts.windows.len() > 1 {
-            let looks = "whose the gaps are: the emulated PMU gives halted processors a look now and then, which shows as gaps of the \
+            let looks = "the cause of the gaps: the emulated PMU checks halted processors at times, which shows as gaps of the \
                          others";
             all.push(looks.to_string());
         }
     }
     if facts.hypervisor.is_none() {
-        all.push("the cost of an exit: no hypervisor says that it is beneath".to_string());
+        all.push("the cost of an exit: CPUID announces no hypervisor".to_string());
     }
     let unknown = facts.windows.iter().any(|window| window.count > 0 && window.smis.is_none());
     if unknown {
         all.push(
-            "who took the time: without a counter of SMIs they look like anything else".to_string(),
+            "the cause of the gaps: without a counter of SMIs, SMIs look like other gaps"
+                .to_string(),
         );
     }
     all

@@ -16,7 +16,7 @@ pub(crate) struct Row {
 
 /// Above the column that says how far to trust a figure.
 pub(crate) const CONFIDENCE: &str = "how sure";
-/// A table beside the figures.
+/// A table next to the figures.
 pub(crate) struct Grid {
     /// What it is.
     pub caption: String,
@@ -45,7 +45,7 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// How far samples agree: by how far the ninth of ten lies above the least, as a share of the middle one.
+/// How far samples agree: by how far the ninth of ten is above the least, as a share of the middle one.
 pub(crate) fn sureness(least: u64, median: u64, ninetieth: u64) -> &'static str {
     let apart = (ninetieth - least.min(ninetieth)) as f64 / median.max(1) as f64;
     match apart {

@@ -36,7 +36,7 @@ pub(super) fn found(cases: &[(Case, &SnippetResult)]) -> Vec<(String, Found)> {
             (of.0, of.1, before.map(|(form, count)| (count, forms[form])))
         };
         let straight = results.get(&key(of, before)).map(|result| (result, of.1));
-        // Of two that keep ports busy either may stand in front.
+        // Of two that keep ports busy either may are in front.
         let turned = || {
             let before = before?;
             results.get(&key(before, Some(of))).map(|result| (result, before.1))
@@ -65,8 +65,7 @@ pub(super) fn found(cases: &[(Case, &SnippetResult)]) -> Vec<(String, Found)> {
     found.enumerate().map(by_name).collect()
 }
 
-const NO_NOTHING: &str =
-    "the report has no item of NOP, by which the front end's rate would be known";
+const NO_NOTHING: &str = "the report has no item of NOP, so the front end's rate is unknown";
 
 /// The events of ports that an item has counts of.
 fn port_events(result: &SnippetResult) -> Vec<String> {

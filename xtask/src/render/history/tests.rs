@@ -68,7 +68,7 @@ fn m16_the_table_has_a_plot_and_merges_rows_that_are_alike() {
     let table = rendered(example(), Format::Table);
     for part in [
         "7 a # b",
-        "3 runs for each row; 4 cycles of the code in front are subtracted; the snippet ends at 6; frozen by the \
+        "3 runs for each row; 4 cycles of the code before it are subtracted; the snippet ends at 6; frozen by the \
          processor",
         "  branches (emulated)      1 ·█····|·",
         "  loads (emulated)         1 ····█▂|·",

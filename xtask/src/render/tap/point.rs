@@ -30,7 +30,7 @@ impl Data {
     }
 }
 
-/// What stands behind a result.
+/// What stands after a result.
 enum Directive {
     Skip(String),
     Todo(String),
@@ -82,7 +82,7 @@ impl Point {
         }
     }
 
-    /// Adds what was asked for and not counted.
+    /// Adds what was requested and not counted.
     pub(crate) fn uncounted(mut self, all: &[Uncounted]) -> Self {
         for one in all {
             let data = Data::new().text("event", &one.event).text("reason", &one.reason);
@@ -125,7 +125,7 @@ impl Point {
 }
 
 /// A text as a description or reason: in one line, without what would begin a directive or an escape. The letters that
-/// look like these stand in their places.
+/// look like these are in their places.
 fn in_one_line(text: &str) -> String {
     one_line(text).replace('#', "\u{ff03}").replace('\\', "\u{ff3c}")
 }

@@ -41,7 +41,7 @@ fn p6_the_fewest_unit_masks_are_joined() {
     assert_eq!(joined(5), ["E.MA:MC"]);
     // One alone is an event of its own, whether others make it up or not.
     assert_eq!((joined(3), joined(1)), (vec![], vec![]));
-    // A unit mask that is called like a modifier stands behind the dot.
+    // A unit mask that is called like a modifier stands after the dot.
     assert_eq!(joined(8 | 16), ["E.ANY:MD"]);
     assert_eq!(joined(8 | 16 | 3), ["E.ANY:MAB:MD"]);
     // No unit mask has the rest.
@@ -92,7 +92,7 @@ fn m1_codes_without_a_table_are_architectural_events_or_as_they_are() {
     // What Intel's codes look at means nothing on AMD.
     assert_eq!(texts(0x43_01cd, Vendor::Amd), ["r1cd"]);
     assert_eq!(texts(0x43_01cd, Vendor::Intel), ["0x4301cd"]);
-    // Settings stand in the code itself where perf's raw form has them.
+    // Settings are in the code itself where perf's raw form has them.
     let raw = |bits: u64| texts(0x43_01d5 | bits, Vendor::Intel).remove(0);
     assert_eq!(raw(1 << 21), "r2001d5");
     assert_eq!(raw(1 << 32), "r1000001d5");

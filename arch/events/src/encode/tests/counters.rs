@@ -20,7 +20,7 @@ fn fixed_events_have_both_choices_the_fixed_one_first() {
     assert_eq!(skx("cpu_clk_unhalted.ref_tsc").unwrap().choices.len(), 1);
     // What fixed counters do not have leaves the general-purpose ones.
     assert_eq!(fixed(&skx("instructions:c=1").unwrap()), None);
-    // A number asks for that counter, a function word for that register.
+    // A number requests that counter, a function word for that register.
     assert_eq!(skx("fixed1:k").unwrap().choices.len(), 1);
     assert_eq!(fixed(&skx("0x4300c0").unwrap()), None);
     // Newer tables tell of further pairs by name: TOPDOWN_RETIRING.ALL and .ALL_P.
@@ -32,7 +32,7 @@ fn fixed_events_have_both_choices_the_fixed_one_first() {
     assert_eq!(retiring.choices.len(), 2);
 }
 
-/// Slots on a processor whose CPUID does not tell of them, and what a place or a name asks for.
+/// Slots on a processor whose CPUID does not tell of them, and what a place or a name requests.
 #[test]
 fn a_fixed_counters_event_has_the_code_of_the_same_event() {
     let icelake = core("icelake");
@@ -42,7 +42,7 @@ fn a_fixed_counters_event_has_the_code_of_the_same_event() {
     assert!(fixed(&on(&seven, Some(&icelake), "topdown.slots").unwrap()).is_some());
     let six = Processor { architectural_events: 0x3f, ..described };
     assert!(refusal(on(&six, Some(&icelake), "r00c5")).contains("EBX[6]"));
-    // A counter that is asked for is a general-purpose one, and alone.
+    // A counter that is requested is a general-purpose one, and alone.
     let second = skx("instructions:counter=1").unwrap();
     assert_eq!((fixed(&second), general(&second, Vendor::Intel).1), (None, 1 << 1));
     assert_eq!(second.choices.len(), 1);
@@ -122,11 +122,11 @@ fn m5_msr_qualified_events_bring_their_msr() {
     assert_eq!(msrs("cpu/event=0xbb,umask=1,config1=0x10001/"), both);
     assert_eq!(msrs("r01bb:offcore_rsp_1=0x10001"), [Some((0x1a7, 0x10001))]);
     for (text, part) in [
-        ("cpu/event=0xb7,umask=1/", "say what to put there with offcore_rsp="),
-        ("offcore_response", "say what to put there with offcore_rsp="),
+        ("cpu/event=0xb7,umask=1/", "give one with offcore_rsp="),
+        ("offcore_response", "give one with offcore_rsp="),
         ("r01cd", "with ldlat="),
-        ("r01bb:offcore_rsp_0=1", "offcore_rsp_0 is given, but the event does not look at"),
-        ("instructions:ldlat=3", "ldlat is given, but the event does not look at"),
+        ("r01bb:offcore_rsp_0=1", "offcore_rsp_0 is given, but the event does not use"),
+        ("instructions:ldlat=3", "ldlat is given, but the event does not use"),
         ("cpu/event=0xcd,umask=1,ldlat=2/", "the smallest threshold is 3"),
         ("cpu/event=0xcd,umask=1,ldlat=65536/", "bits 0x10000 of it must not be set"),
         ("offcore_response:offcore_rsp=0x7000", "bits 0x7000 of it must not be set"),
@@ -189,7 +189,9 @@ fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
     assert_eq!(flops(0b01_1111, 0), Ok(0b00_0101));
     assert_eq!(flops(0b11_0111, 0), Ok(0b01_0001));
     assert_eq!(flops(0b11_1111, 1 << 3), Ok(0b01_0001));
-    assert!(flops(0b01_0101, 0).unwrap_err().to_string().contains("with its odd neighbour"));
+    assert!(
+        flops(0b01_0101, 0).unwrap_err().to_string().contains("together with the next odd one")
+    );
 }
 
 /// Before family 17h event 003H is another one, which fits into one counter.
@@ -222,7 +224,7 @@ fn checkpointed_counts_are_on_counter_2_only() {
     let two = [skx("r20c4:intxcp").unwrap(), skx("uops_issued.any:intxcp").unwrap()];
     let conflict = crate::assign::assign(&two).unwrap_err().to_string();
     assert!(conflict.contains("all of them need one of 1: counter 2"), "{conflict}");
-    // Where counter 2 is taken, or not one of the event's, it cannot be had.
+    // Where counter 2 is taken, or not one of the event's, it is not available.
     let taken = Processor { taken_counters: 1 << 2, ..skylakex() };
     for text in ["r20c4:intxcp", "0x2004320c4"] {
         let error = refusal(on(&taken, Some(&core("skylakex")), text));
@@ -262,7 +264,7 @@ fn s3_fields_of_perf_metrics_are_those_that_the_processor_has() {
     }
     let why = |fields, text| refusal(with_metrics(fields, text));
     assert!(why(0, "topdown-retiring").contains("has no PERF_METRICS"));
-    assert!(why(4, "topdown-heavy-ops").contains("the four of the first level alone"));
+    assert!(why(4, "topdown-heavy-ops").contains("only the four fields of the first level"));
 }
 
 #[test]

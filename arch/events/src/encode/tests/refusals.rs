@@ -9,24 +9,27 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
     let zen = core("zen4");
     let amd = Processor::amd(true, true);
     for (result, part) in [
-        (skx("fixed0:e"), "fixed counter 0 counts one event as it is: it has no edge"),
+        (skx("fixed0:e"), "fixed counter 0 always counts the same event: it has no edge"),
         (skx("fixed0:c=1"), "it has no counter mask"),
         (skx("fixed0:intx"), "it has no transaction qualifier"),
         (skx("fixed0:intxcp"), "it has no transaction qualifier"),
         (skx("fixed7"), "no fixed counter 7"),
         (
             skx("r01c0:counter=0"),
-            "no counter of this processor can count it: the event needs 1, of 0, 1, 2, 3 that exist",
+            "no counter of this processor can count it: the event needs 1, the processor has 0, 1, 2, 3",
         ),
-        (skx("0x8004300c0"), "bit 35 cannot be had"),
-        (skx("cpu/br_inst_retired.near_taken,umask=0x10000/"), "it goes up to 0xffff"),
+        (skx("0x8004300c0"), "bit 35 is not available"),
+        (
+            skx("cpu/br_inst_retired.near_taken,umask=0x10000/"),
+            "the maximum on Intel processors is 0xffff",
+        ),
         (
             on(&amd, Some(&zen), "cpu/ex_ret_instr,umask=0x100/"),
-            "umask is 0x100; on AMD processors it goes up to 0xff",
+            "umask is 0x100; the maximum on AMD processors is 0xff",
         ),
         (on(&skylakex(), None, "inst_retired.any:zz"), "has no unit mask \"zz\""),
-        (on(&later, Some(&table), "r20c4:any"), "EDX[15] says that AnyThread is gone"),
-        (skx("r20c4:c=256"), "cmask is 0x100; on Intel processors it goes up to 0xff"),
+        (on(&later, Some(&table), "r20c4:any"), "EDX[15] marks AnyThread as deprecated"),
+        (skx("r20c4:c=256"), "cmask is 0x100; the maximum on Intel processors is 0xff"),
         (on(&later, Some(&table), "br_inst_retired.near_taken:p"), "the processor has no PEBS"),
         (on(&later, Some(&table), "r20c4:intx"), "no transactional memory"),
         (skx("uops_issued.any:p"), "cannot be counted precisely"),
@@ -36,30 +39,30 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
         ),
         (
             on(&masked, Some(&table), "br_inst_retired.all_branches"),
-            "EBX[5] says that branches retired",
+            "EBX[5] marks branches retired",
         ),
-        (on(&masked, Some(&table), "r00c4"), "EBX[5] says that branches retired"),
-        (on(&masked, Some(&table), "0x4300c4"), "EBX[5] says that branches retired"),
-        (skx("r20c4:u=0:k=0"), "neither in user mode nor in kernel mode"),
-        (skx("r20c4:counter=4"), "no general-purpose counter 4"),
-        (skx("cpu/event=0x1c4/"), "event is 0x1c4; on Intel processors it goes up to 0xff"),
+        (on(&masked, Some(&table), "r00c4"), "EBX[5] marks branches retired"),
+        (on(&masked, Some(&table), "0x4300c4"), "EBX[5] marks branches retired"),
+        (skx("r20c4:u=0:k=0"), "must count in user mode, in kernel mode, or in both"),
+        (skx("r20c4:counter=4"), "no usable general-purpose counter 4"),
+        (skx("cpu/event=0x1c4/"), "event is 0x1c4; the maximum on Intel processors is 0xff"),
         (skx("cpu/event=0xc4,umask=0x100/"), "the processor has no UMASK2"),
-        (skx("r20c4:eq"), "compares with >= and < only"),
+        (skx("r20c4:eq"), "compares only with >= and <"),
         (skx("r8000000000000000"), "reserved in an Intel event select register"),
-        (skx("0x00c0"), "neither in user mode nor in kernel mode"),
+        (skx("0x00c0"), "must count in user mode, in kernel mode, or in both"),
         (skx("load-latency-of-something"), "there is no event"),
-        (skx("energy-pkg"), "energy-pkg is no event of a counter: energy is read around"),
-        (skx("energy-ram:u"), "energy-ram is no event of a counter"),
+        (skx("energy-pkg"), "energy-pkg is not counted by a counter: energy is read before"),
+        (skx("energy-ram:u"), "energy-ram is not counted by a counter"),
         (skx("smi"), "the generic event smi has no counterpart"),
         (on(&amd, Some(&zen), "ex_ret_instr:p"), "instruction-based sampling"),
         (on(&amd, Some(&zen), "ex_ret_instr:any"), "AMD processors count one hyper-thread"),
         (
             on(&amd, Some(&zen), "cpu/event=0x1000/"),
-            "event is 0x1000; on AMD processors it goes up to 0xfff",
+            "event is 0x1000; the maximum on AMD processors is 0xfff",
         ),
         (on(&amd, Some(&zen), "0x2100c0"), "reserved in an AMD event select register"),
         (on(&amd, Some(&zen), "fixed0"), "no fixed counter 0"),
-        (on(&skylakex(), None, "uops_issued.any"), "no event table is there"),
+        (on(&skylakex(), None, "uops_issued.any"), "there is no event table"),
     ] {
         let error = refusal(result);
         assert!(error.contains(part), "{error}\n  lacks: {part}");
@@ -76,7 +79,10 @@ fn c7_a_miss_names_what_may_have_been_meant_and_where_it_is() {
     assert!(error.to_string().contains("DEMAND_DATA_RD_HIT"), "{error}");
     let error = skx("instructions:zz").unwrap_err();
     assert_eq!(error.at, 13);
-    assert!(error.to_string().contains("no unit mask \"zz\", and it is no modifier"), "{error}");
+    assert!(
+        error.to_string().contains("no unit mask \"zz\", and there is no such modifier"),
+        "{error}"
+    );
     let error = skx("instructions:u:u").unwrap_err();
     assert!(error.to_string().contains("u is given twice"), "{error}");
 }
@@ -124,13 +130,13 @@ fn what_a_table_does_not_show_is_not_laid_to_cpuid() {
         assert_eq!(general(&encoded, Vendor::Intel).0 >> 32, 1, "{table}");
     }
     for (table, text, part) in [
-        ("ivybridge", "r20c4:intx", "no event of its table is about transactional memory"),
+        ("ivybridge", "r20c4:intx", "no event of its table uses transactional memory"),
         ("zen4", "ex_ret_instr:intx", "AMD processors have no transactional memory"),
-        ("icelake", "r20c4:t", "no event of its table counts both"),
-        ("icelake", "cycles:t", "no event of its table counts both"),
-        ("icelake", "fixed1:t", "no event of its table counts both"),
+        ("icelake", "r20c4:t", "no event of its table uses it"),
+        ("icelake", "cycles:t", "no event of its table uses it"),
+        ("icelake", "fixed1:t", "no event of its table uses it"),
         ("skylakex", "cpu/event=0xc4,umask=0x100/", "no event of its table has one"),
-        ("skylakex", "r20c4:eq", "of which no event of its table shows a sign"),
+        ("skylakex", "r20c4:eq", "no event of its table uses that version"),
     ] {
         let error = refusal(described(table, text));
         assert!(error.contains(part), "{table} {text}: {error}");
@@ -234,7 +240,7 @@ fn each_remark_has_its_words() {
         (Note::Deprecated, "deprecated"),
         (Note::Doubtful, "do not agree on its code"),
         (Note::AnyThread, "read as AnyThread"),
-        (Note::OnlyPrecise, "without :p"),
+        (Note::OnlyPrecise, "only with :p"),
         (Note::IgnoredBits(0x53_0000), "bits 0x530000 of the raw code"),
         (Note::NoCounterMask, "without a counter mask"),
         (Note::PrecisionUnknown, "not known whether this code can be precise"),

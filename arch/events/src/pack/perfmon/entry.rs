@@ -19,7 +19,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// # Errors
-    /// It is no object, or has no name that is a text.
+    /// It is not an object, or has no name that is a text.
     pub(super) fn read(index: usize, value: Value) -> Result<Self, RowError> {
         let wrong = |value: &Value, why| RowError::new(index, "", "EventName", &text(value), why);
         let Value::Object(fields) = value else {
@@ -27,8 +27,8 @@ impl Entry {
         };
         match fields.get("EventName") {
             Some(Value::String(name)) => Ok(Self { index, name: name.clone(), fields }),
-            Some(other) => Err(wrong(other, "a name is a text")),
-            None => Err(wrong(&Value::Null, "there is none")),
+            Some(other) => Err(wrong(other, "a name must be a string")),
+            None => Err(wrong(&Value::Null, "it is missing")),
         }
     }
 
@@ -54,9 +54,9 @@ impl Entry {
         }
         let numbers: Option<Vec<u64>> = text.split(',').map(|part| parse(part.trim())).collect();
         match numbers {
-            None => Err(self.wrong(field, &text, "this is no list of numbers")),
+            None => Err(self.wrong(field, &text, "this is not a list of numbers")),
             Some(numbers) if numbers.iter().any(|number| *number > most) => {
-                let why = format!("a number is too large: they go up to {most:#x} here");
+                let why = format!("a number is too large: the maximum is {most:#x}");
                 Err(self.wrong(field, &text, &why))
             }
             Some(numbers) => Ok(numbers),
@@ -150,7 +150,7 @@ impl Entry {
         if !self.name.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
             || !name.contains(|c: char| c.is_ascii_alphanumeric())
         {
-            let why = "a name has ASCII characters that can be printed, and at least one letter";
+            let why = "a name has printable ASCII characters, and at least one letter";
             return Err(self.wrong("EventName", &self.name, why));
         }
         // `RFACE` would be read as a raw code, and `7X` as a function word.
@@ -164,7 +164,7 @@ impl Entry {
         match self.text("Errata").as_str() {
             "" | "0" | "null" => String::new(),
             errata => {
-                // It is shown beside counts: nothing in it may steer a terminal.
+                // It is shown next to counts, so it must not contain terminal control characters.
                 let shown: String = errata.chars().flat_map(char::escape_debug).collect();
                 shown.split(',').map(str::trim).collect::<Vec<_>>().join("|")
             }
@@ -177,7 +177,7 @@ impl Entry {
             match parse(part.trim()) {
                 Some(counter) if counter < 32 => mask |= 1 << counter,
                 _ => {
-                    let why = "these are no counters: numbers from 0 to 31 and commas";
+                    let why = "this is not a list of counters: numbers from 0 to 31 and commas";
                     return Err(self.wrong(field, text, why));
                 }
             }
@@ -185,7 +185,7 @@ impl Entry {
         Ok(mask)
     }
 
-    /// The ways to program it. Of several codes beside fewer MSRs, those count that look at an MSR
+    /// The ways to program it. Of several codes in addition to fewer MSRs, those count that look at an MSR
     /// which is named: Silvermont's `UMask` `0x01,0x02` with `MSRIndex` `0x1a6` is unit mask 0x01.
     fn ways(&self, vendor: Vendor) -> Result<Vec<Way>, RowError> {
         let (most_event, most_umask) = match vendor {
@@ -228,7 +228,7 @@ impl Entry {
         let looking: Vec<Way> =
             codes.iter().filter_map(looking).filter(|way| way.msr.is_some_and(named)).collect();
         if looking.is_empty() {
-            let why = "it does not go with EventCode and UMask: no code is known to look at it";
+            let why = "it does not match EventCode and UMask: no code is known to use it";
             return Err(self.wrong("MSRIndex", &self.text("MSRIndex"), why));
         }
         Ok(looking)

@@ -93,7 +93,7 @@ pub(super) fn index(entry: &Entry, number: u64, numbering: Numbering) -> Result<
             (Numbering::FromOne, _) => number - 1,
             (Numbering::Unknown, _) => {
                 return Err(
-                    "whether this file numbers fixed counters from 0 or from 1 cannot be told; \
+                    "it cannot be determined whether this file numbers fixed counters from 0 or from 1; \
                      EventCode 0x00 with the UMask of the counter (its number from 0, plus 1) \
                      tells",
                 );

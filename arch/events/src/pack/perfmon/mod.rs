@@ -44,8 +44,8 @@ impl Sources {
     /// means the same as one of the table's, spelling forgiven, replaces it.
     ///
     /// # Errors
-    /// [`PackError::Json`] and [`PackError::NoList`] if it is no perfmon file. A single event that
-    /// is not understood is no error: it is left out, see [`Merged::refused`].
+    /// [`PackError::Json`] and [`PackError::NoList`] if it is not a perfmon file. A single event that
+    /// is not understood is not an error: it is left out, see [`Merged::refused`].
     pub fn merge_perfmon(&mut self, table: &str, json: &str) -> Result<Merged, PackError> {
         let file: Value = serde_json::from_str(json.trim_start_matches('\u{feff}'))?;
         let list = match file {

@@ -131,7 +131,7 @@ fn a_fixed_counter_that_contradicts_the_event_is_refused() {
     }
     let on = |name| row(&sources, "skylakex", name).fixed;
     assert_eq!((on("GOOD"), on("FIRST"), on("GLOBAL")), (Some(1), Some(0), Some(1)));
-    // Nothing tells what an unknown event is counted from.
+    // Nothing states what an unknown event is counted from.
     let unknown = fixed("Y", "0x12", "0x34", "Fixed counter 1");
     let disagreeing = ["0", "1"].map(fixed_counter_of_instructions).join(",");
     let disagreeing = disagreeing.replacen("INST_RETIRED.ANY", "INST_RETIRED.PREC_DIST", 1);
@@ -190,14 +190,14 @@ fn values_that_do_not_fit_are_refused_and_not_cut_off() {
         (
             "zen4",
             r#""EventCode": "0xb7", "UMask": "1", "MSRIndex": "0x1a6", "Counter": "0""#,
-            "no event of AMD's processors looks at an extra MSR",
+            "no event of AMD's processors uses an extra MSR",
         ),
-        ("skylakex", r#""Counter": """#, "these are no counters"),
-        ("skylakex", r#""Counter": "0,32""#, "these are no counters"),
+        ("skylakex", r#""Counter": """#, "this is not a list of counters"),
+        ("skylakex", r#""Counter": "0,32""#, "this is not a list of counters"),
         (
             "skylakex",
             r#""MSRIndex": "0xffffffff", "Counter": "0""#,
-            "a number is too large: they go up to 0xfffffffe",
+            "a number is too large: the maximum is 0xfffffffe",
         ),
     ] {
         let (_, merged) = merge(table, &row(fields));

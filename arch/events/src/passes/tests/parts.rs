@@ -137,7 +137,7 @@ fn a_full_pass_is_passed_over_at_once() {
     // Two on two units leave none for a third; two pairs take all four, but no fixed counter.
     assert!(hopeless(&[0, 1], 1) && !hopeless(&[0, 1], 3) && !hopeless(&[0], 1));
     assert!(hopeless(&[4, 4], 5) && !hopeless(&[4], 5) && !hopeless(&[4, 4], 10));
-    // Beside a request that is alone there are the fixed counters.
+    // In addition to a request that is alone there are the fixed counters.
     assert!(hopeless(&[9], 0) && hopeless(&[9], 9) && !hopeless(&[9], 10) && !hopeless(&[0], 9));
     let lacks = |items: &[usize], item| filled(items).lacks_msrs(&problem, &msrs, item);
     // Another value is in its only MSR; one of two is enough; the same value again takes no other.

@@ -52,7 +52,7 @@ fn s1_every_group_of_an_architectural_record_is_where_linux_has_it() {
     let general = common.general.unwrap();
     assert_eq!((general.flags, general.next, seen.shadow_stack), (at(16), at(17), Some(at(34))));
     assert_eq!(general.registers, core::array::from_fn(|n| at(18 + n)));
-    // Behind two words of XSTATE.
+    // After two words of XSTATE.
     assert_eq!(common.vectors.unwrap()[..], (38..70).map(at).collect::<Vec<_>>());
     assert_eq!(seen.ymm_upper.unwrap()[..], (70..102).map(at).collect::<Vec<_>>());
     assert_eq!(seen.masks.unwrap()[..], (102..110).map(at).collect::<Vec<_>>());
@@ -176,7 +176,7 @@ fn s1_what_is_no_architectural_record_is_passed_over_and_counted() {
     words.extend(record(2));
     assert_eq!(drained(&words, 0), (vec![1, 2], [2, 0, 2]));
     assert_eq!(drained(&words, 1 << 31), (vec![1, 2], [2, 1, 2]), "full");
-    // A size that is none leaves no way to go on.
+    // A size that is none leaves no way to continue.
     words.extend([1 << 63, 0]);
     words.extend(record(3));
     assert_eq!(drained(&words, 0), (vec![1, 2], [2, 0, 3]));
@@ -194,7 +194,7 @@ fn any_record() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
-    /// Whatever stands in memory is a record, a header of nothing, or an error; and reading goes on and ends.
+    /// Whatever is in memory is a record, a header of nothing, or an error; and reading continues and ends.
     #[test]
     fn s1_any_words_are_records_or_errors(words in any_record(), mut at in 0usize..3) {
         at = at.min(words.len());

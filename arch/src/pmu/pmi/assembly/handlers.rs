@@ -13,9 +13,9 @@ use core::arch::naked_asm;
 pub(in crate::pmu::pmi) struct Handlers {
     /// Leaves the counters as it finds them.
     counting: Handler,
-    /// Lets frozen counters go on at its end.
+    /// Lets frozen counters continue at its end.
     resuming: Handler,
-    /// Stops the counters, and joins `resuming` behind its [`ENTRY_BYTES`].
+    /// Stops the counters, and joins `resuming` after its [`ENTRY_BYTES`].
     stopping: extern "C" fn(),
 }
 
@@ -23,7 +23,7 @@ pub(in crate::pmu::pmi) struct Handlers {
 #[derive(Clone, Copy)]
 struct Handler {
     entry: extern "C" fn(),
-    /// Where it goes on when it has found an overflow: without a log, and with one.
+    /// Where it continues when it has found an overflow: without a log, and with one.
     found: [*const u8; 2],
 }
 
@@ -38,7 +38,7 @@ impl Handlers {
         }
     }
 
-    /// The address for the interrupt table, and where the handler goes on that has found an overflow of `block`.
+    /// The address for the interrupt table, and where the handler continues that has found an overflow of `block`.
     pub fn addresses(self, block: &ControlBlock) -> [u64; 2] {
         let stops = block.stop.msr != 0;
         let handler = if stops || block.resume.msr != 0 { self.resuming } else { self.counting };
@@ -297,7 +297,7 @@ mod tests {
 
     /// So many bytes of code.
     fn code(address: u64, bytes: usize) -> &'static [u8] {
-        // SAFETY: the handlers' code, which is longer than what is asked for.
+        // SAFETY: the handlers' code, which is longer than what is requested.
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }
     }
 
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Each block has the handler that does what it asks for, and no more.
+    /// Each block has the handler that does what it requests, and no more.
     #[test]
     fn a_block_goes_to_the_handler_that_it_needs() {
         let write = Write::new(Msr(0x38f), 1);
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// From where a handler goes on that has found an overflow, to its IRETQ.
+    /// From where a handler continues that has found an overflow, to its IRETQ.
     fn end(each: u64) -> Vec<Instruction> {
         let code = code(each, 256);
         let mut end: Vec<Instruction> =
@@ -346,8 +346,8 @@ mod tests {
         end
     }
 
-    /// The handlers that let counters go on look first whether the gate has been shut, then whether the interrupted RIP, five
-    /// pushes above the stack pointer, is where it is closed, and go on after the write if so.
+    /// The handlers that let counters continue look first whether the gate has been shut, then whether the interrupted RIP, five
+    /// pushes above the stack pointer, is where it is closed, and continue after the write if so.
     #[test]
     fn i6_counters_of_a_closed_gate_are_left_as_they_are_by_each_handler() {
         let mut block = ControlBlock::EMPTY;

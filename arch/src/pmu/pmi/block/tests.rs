@@ -53,7 +53,7 @@ fn a_block_has_the_registers_and_bits_of_the_programmed_counters() {
         (block.status, [before, block.mask], edx, [slot.width, slot.ones])
     };
     let full = |bits: u32| (1u64 << bits) - 1;
-    // IA32_PERF_GLOBAL_STATUS; 40 bits, of which 32 can be written: bits 39 to 31 have to be equal.
+    // IA32_PERF_GLOBAL_STATUS; 40 bits, of which 32 can be written: bits 39 to 31 must be equal.
     let core_2 = (0x38e, [2, 2], (false, 1 << 39, 7), [full(40), full(40) - full(31)]);
     assert_eq!(of(Model::Core2), core_2);
     let skylake = (0x38e, [2, 2], (false, 1 << 47, 15), [full(48), 1 << 47]);

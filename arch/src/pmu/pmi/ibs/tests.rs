@@ -193,7 +193,7 @@ fn s1_a_sample_without_an_address_is_lost_and_counted_so() {
     sampled(&mut block, &mut machine, &Interrupted::default());
     assert_eq!((block.sampling().unwrap().invalid, block.slot(0).overflows), (1, 0));
     assert_eq!(block.logged(log.as_ptr()), 0);
-    // It goes on all the same.
+    // It continues all the same.
     assert_eq!(machine.registers[&CONTROL], period(64).on());
     block.clear();
     assert_eq!(block.sampling().unwrap().invalid, 0);
@@ -207,7 +207,7 @@ fn s1_branches_are_counted_with_what_became_of_them() {
     block.count_outcomes(&mut outcomes);
     let mut machine = Machine::default();
     const BRANCH: u64 = 1 << 37;
-    // The flags mean nothing of what is no branch.
+    // The flags mean nothing of what is not a branch.
     for (rip, what) in [
         (0x1000, BRANCH | 1 << 35),
         (0x1000, BRANCH | 1 << 36 | 1 << 35),

@@ -1,7 +1,7 @@
 //! Gracemont, as Alder Lake's efficient cores are; table `intel/gracemont.csv`. No wrong path is executed, there is no middle cache
 //! level, and the front end never holds anything up.
 //!
-//! Unit masks of branches are no sets of bits here: each names a kind.
+//! Unit masks of branches are not sets of bits here: each names a kind.
 
 use super::Event;
 use super::meaning::*;

@@ -1,4 +1,4 @@
-//! What recorded processors of Sandy Bridge and Ivy Bridge have beside the architectural events: events that are precise; table
+//! What recorded processors of Sandy Bridge and Ivy Bridge have in addition to the architectural events: events that are precise; table
 //! `intel/sandybridge.csv`.
 
 use super::Event;

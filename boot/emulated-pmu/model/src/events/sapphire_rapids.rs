@@ -38,7 +38,7 @@ pub(crate) const SAPPHIRE_RAPIDS: &[Event] = &[
     Event::new("BR_MISP_RETIRED.COND", 0xC5, 0x11, MISSED_JCC).on(0xFF),
     Event::new("BR_MISP_RETIRED.NEAR_TAKEN", 0xC5, 0x20, MISSED_TAKEN).on(0xFF),
     Event::new("BR_MISP_RETIRED.INDIRECT", 0xC5, 0x80, MISSED_INDIRECT).on(0xFF),
-    // Which also has to be counted beside the event of load latency.
+    // Which also must be counted together with the event of load latency.
     Event::new("LD_BLOCKS.STORE_FORWARD", 0x03, 0x82, NOTHING).on(0xF),
     Event::new("MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4", 0xCD, 0x01, LOADS).on(0xFE),
     Event::new("MEM_TRANS_RETIRED.STORE_SAMPLE", 0xCD, 0x02, STORES).on(0x1),

@@ -135,7 +135,7 @@ impl Lbr {
     }
 
     /// So many branches pass the filters of which nothing will be seen, because as many as there are entries follow: only
-    /// where the newest one lies tells of them.
+    /// where the newest one lies reports them.
     pub(crate) fn skip(&mut self, spec: &Spec, count: u64, planted: Planted) {
         if let LbrKind::Legacy(_) = spec.lbr {
             // Less than the depth, which is 32 at most.

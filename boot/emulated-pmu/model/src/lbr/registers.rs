@@ -20,7 +20,7 @@ fn canonical(msr: u32, value: u64) -> Result<u64, Fault> {
     if extended == value { Ok(value) } else { Err(Fault::NotCanonical { msr, value }) }
 }
 
-/// A FROM register with the misprediction in bit 63: what is below has to be sign-extended. On
+/// A FROM register with the misprediction in bit 63: what is below must be sign-extended. On
 /// Haswell without TSX that includes bits 62:61, although the processor itself writes 0 there.
 fn flagged(msr: u32, value: u64) -> Result<u64, Fault> {
     let extended = ((value << 16) as i64 >> 16) as u64;
@@ -135,7 +135,7 @@ impl Lbr {
     }
 }
 
-/// AMD's single registers show a record of the stack without the flags that lie beside its address.
+/// AMD's single registers show a record of the stack without the flags that lie in addition to its address.
 fn plain(spec: &Spec, value: u64) -> u64 {
     match spec.lbr {
         LbrKind::AmdV2 { .. } => ((value << 6) as i64 >> 6) as u64,

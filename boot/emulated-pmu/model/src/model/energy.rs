@@ -1,4 +1,4 @@
-//! What a processor tells of its energy (RAPL), and the rule by which the model's use some.
+//! What a processor reports its energy (RAPL), and the rule by which the model's use some.
 //!
 //! Registers: SDM volume 3, 15.10.1 to 15.10.5, and volume 4; AMD PPR of family 17h model 31h, MSRC001_0299 to MSRC001_029B. Which
 //! processor has which, and that Sapphire Rapids counts the platform's energy in joules: Linux, `arch/x86/events/rapl.c`.

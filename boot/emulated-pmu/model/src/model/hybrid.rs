@@ -1,7 +1,7 @@
 //! The two kinds of core of a hybrid package, Alder Lake-S.
 //!
 //! Sources. Leaves 1, 0xA, 0x1A and 0x1C: libcpuid's dump of a Core i9-12900K, one core of each kind. That leaf 0xA and
-//! PERF_CAPABILITIES tell what both share, and that performance cores have 8 counters, 4 fixed ones and PERF_METRICS all the same:
+//! PERF_CAPABILITIES state what both share, and that performance cores have 8 counters, 4 fixed ones and PERF_METRICS all the same:
 //! Linux, `arch/x86/events/intel/core.c`, `intel_pmu_init`. Extra registers: there, `intel_glc_extra_regs` and
 //! `intel_grt_extra_regs`. Slots in a cycle of a Gracemont: the metrics of its public table (5). Format 4 of PEBS records
 //! with the baseline: a report of such a core alone (06_BE).
@@ -69,7 +69,7 @@ pub(super) const GRACEMONT: Spec = Spec {
     }),
     selector_mask: SELECTOR_V5 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
-    // The same records; leaf 0x1C tells besides that they hold linear addresses.
+    // The same records; leaf 0x1C states too that they hold linear addresses.
     lbr: match ARCH_LBR {
         LbrKind::Arch(records) => LbrKind::Arch(ArchLbr { leaf: [0xC000_000B, 7, 7], ..records }),
         other => other,

@@ -42,7 +42,7 @@ pub(super) const FW_WRITES: u64 = 1 << 13;
 const PERF_METRICS: u64 = 1 << 15;
 
 /// Bits of an event select that can be written on a processor whose PMU is like that of `model`, by the features that CPUID
-/// tells of. `own`: it is of that microarchitecture.
+/// reports. `own`: it is of that microarchitecture.
 pub(crate) fn selector_of(
     model: super::Model,
     own: bool,

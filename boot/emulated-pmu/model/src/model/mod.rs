@@ -43,7 +43,7 @@ pub enum Model {
     Zen2,
     /// AMD Zen 4: 6 counters, PerfMonV2, LBRv2.
     Zen4,
-    /// The performance core of Alder Lake-S (06_97): version 5, where leaf 0xA tells only what both kinds of its cores have (8
+    /// The performance core of Alder Lake-S (06_97): version 5, where leaf 0xA states only what both kinds of its cores have (8
     /// counters, 4 fixed ones), PERF_METRICS, architectural LBRs.
     GoldenCove,
     /// The efficient core of Alder Lake-S: 6 counters, 3 fixed ones, architectural LBRs.
@@ -165,7 +165,7 @@ mod tests {
             let counters = (1 << (eax >> 8 & 0xFF)) - 1;
             let fixed = ((1 << (edx & 0x1F)) - 1) | ecx;
             match intel.leaf_23 {
-                // Alder Lake's tells what its two kinds of core share.
+                // Alder Lake's states what its two kinds of core share.
                 None if model == Model::GoldenCove => {
                     let other = Model::Gracemont.spec();
                     assert_eq!((counters, fixed), (other.counters(), other.fixed()));

@@ -6,7 +6,7 @@
 //! latency. From Ice Lake on all, and bit 32 + n is fixed counter n's. Formats: Linux names them at its start, 4 on Ice Lake
 //! and Sapphire Rapids, 6 on Lunar Lake, whose performance cores Arrow Lake has.
 //!
-//! The tables name one encoding where the processor takes several. Linux asks for the architectural ones, C0/00, C4/00 and
+//! The tables name one encoding where the processor takes several. Linux requests the architectural ones, C0/00, C4/00 and
 //! C5/00, on every part that has PEBS (`intel_*_pebs_event_constraints` in the same file: on Nehalem all of C0 and C4, from
 //! Haswell on all events), and takes C0/00 with counter mask 16, inverted, for cycles on Core 2, Nehalem and Skylake
 //! (`intel_pebs_aliases_core2` and `_skl` in `arch/x86/events/intel/core.c`), C2/01 on Haswell (`_snb`, by `_ivb`). These
@@ -55,7 +55,7 @@ const NO_LATENCY: Pebs = Pebs {
 /// MEM_TRANS_RETIRED.LOAD_LATENCY.
 const LOADS: Pebs = Pebs { sources: Sources::SandyBridge, loads: Some((0xCD, 0x01)), ..NO_LATENCY };
 
-/// And MEM_TRANS_RETIRED.STORE_SAMPLE, from Golden Cove on, with both latencies. There an event has to run beside that of
+/// And MEM_TRANS_RETIRED.STORE_SAMPLE, from Golden Cove on, with both latencies. There an event has to run together with that of
 /// loads: 03/82 (Linux, `PMU_FL_MEM_LOADS_AUX`).
 const BOTH: Pebs = Pebs {
     stores: Some((0xCD, 0x02)),
@@ -104,7 +104,7 @@ pub(super) const NEHALEM: Pebs = Pebs {
 /// PEBS_ENABLE: records of the event of precise stores state the store.
 pub(crate) const PRECISE_STORE: u64 = 1 << 63;
 
-/// Sandy Bridge and Ivy Bridge, of which no model is: what a recorded one has beside its architectural events (table
+/// Sandy Bridge and Ivy Bridge, of which no model is: what a recorded one has in addition to its architectural events (table
 /// `intel/sandybridge.csv`).
 pub(crate) const SANDY_BRIDGE: Pebs = Pebs {
     format: 1,

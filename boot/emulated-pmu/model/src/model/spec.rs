@@ -38,13 +38,13 @@ pub struct Spec {
     pub debugctl_mask: u64,
     /// The last-branch records.
     pub lbr: LbrKind,
-    /// Registers beside the counters that events read: the MSR and its valid bits.
+    /// Registers in addition to the counters that events read: the MSR and its valid bits.
     pub extra: &'static [(u32, u64)],
     /// Issue slots in a cycle.
     pub width: u8,
     /// The model-specific events.
     pub events: &'static [Event],
-    /// What it tells of its energy, if it does.
+    /// What it reports its energy, if it does.
     pub energy: Option<Energy>,
 }
 
@@ -99,7 +99,7 @@ pub struct Intel {
     pub core: Option<CoreKind>,
 }
 
-/// What a core tells of its kind.
+/// What a core reports its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreKind {
     /// Leaf 0x1A EAX: 0x20, Atom, or 0x40, Core, in bits 31:24; the native model's number.
@@ -130,7 +130,7 @@ pub struct Pebs {
     /// Those of the event of which PEBS_ENABLE\[63\] lets records state the store: Sandy Bridge, Ivy Bridge (SDM volume 3,
     /// 20.3.4.4.3).
     pub precise_stores: Option<(u16, u16)>,
-    /// Those of an event that has to be counted beside `loads`, so that it has records.
+    /// Those of an event that must be counted together with `loads`, so that it has records.
     pub auxiliary: Option<(u16, u16)>,
     /// A record's latency is of the data alone, in bits 47:32, and of the instruction, in bits 15:0.
     pub splits_latency: bool,
@@ -141,7 +141,7 @@ pub struct Pebs {
 /// Facts of architectural PEBS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchPebs {
-    /// The groups that records may have, as they stand in bits 63:32 of a counter's CFG_C: leaf 0x23, sub-leaf 4, EBX.
+    /// The groups that records may have, as they are in bits 63:32 of a counter's CFG_C: leaf 0x23, sub-leaf 4, EBX.
     pub groups: u32,
     /// The counters with precise distribution, by their bits of the global registers: sub-leaf 5, EBX and EDX.
     pub distribution: u64,

@@ -1,4 +1,4 @@
-//! Adaptive records: a basic group, and after it those that MSR_PEBS_DATA_CFG asks for (Intel SDM volume 3, 20.9.2).
+//! Adaptive records: a basic group, and after it those that MSR_PEBS_DATA_CFG requests (Intel SDM volume 3, 20.9.2).
 
 use super::gate::Which;
 use super::pebs::MAX_WORDS;
@@ -43,7 +43,7 @@ impl Pmu {
         self.pebs_data_config & VECTORS != 0 || self.asks_for_vectors()
     }
 
-    /// The bit of the counter that asks for more than the basic group: 34 of its event select, 32 + 4n of
+    /// The bit of the counter that requests more than the basic group: 34 of its event select, 32 + 4n of
     /// IA32_FIXED_CTR_CTRL.
     fn asks_for_groups(&self, which: Which) -> bool {
         match which {
@@ -53,7 +53,7 @@ impl Pmu {
         }
     }
 
-    /// The words of a record of the counters `due`, and how many there are. One that asks for groups gives them to all.
+    /// The words of a record of the counters `due`, and how many there are. One that requests groups gives them to all.
     pub(super) fn adaptive_record(
         &self,
         pebs: &Pebs,

@@ -1,7 +1,7 @@
 //! Architectural PEBS: its registers, and where records go. It came with Panther Lake and Clearwater Forest (Intel Architecture
 //! Instruction Set Extensions, chapter "Architectural PEBS"; Linux, `arch/x86/events/intel/core.c` and `ds.c`,
 //! `union arch_pebs_index` and `struct arch_pebs_header` in `asm/perf_event.h`). Bits that are reserved: those that a KVM with
-//! these registers refuses (`arch_pebs_index_rsvd`, `arch_pebs_cfg_c_rsvd`). What is not known stands in [`crate::choices`].
+//! these registers refuses (`arch_pebs_index_rsvd`, `arch_pebs_cfg_c_rsvd`). What is not known is in [`crate::choices`].
 
 use super::gate::Which;
 use super::pebs::{GuestMemory, Retirement};
@@ -23,7 +23,7 @@ const FULL: u64 = 1 << 31;
 const ENABLE: u64 = 1 << 32;
 const INDEX: u64 = UNITS << OFFSET_AT | FULL | ENABLE | UNITS << THRESHOLD_AT;
 const UNIT: u64 = 16;
-/// CFG_C: what the counter goes on from after a record.
+/// CFG_C: what the counter continues from after a record.
 const RELOAD: u64 = 0xFFFF_FFFF;
 /// Status bit 54: the threshold is reached, or there is no room.
 pub(super) const THRESHOLD_REACHED: u64 = 1 << 54;
@@ -120,7 +120,7 @@ impl Pmu {
         self.armed &= self.pebs_enable;
     }
 
-    /// Whether a counter that writes records asks for the vector registers.
+    /// Whether a counter that writes records requests the vector registers.
     pub(super) fn asks_for_vectors(&self) -> bool {
         let mut on = self.each().filter(|which| self.pebs_enable & which.bit() != 0);
         on.any(|which| self.arch_pebs.config(which) & arch::VECTORS != 0)
@@ -168,7 +168,7 @@ impl Pmu {
         }
     }
 
-    /// What a counter goes on from: 32 bits, sign-extended, as of a legacy write to it.
+    /// What a counter continues from: 32 bits, sign-extended, as of a legacy write to it.
     pub(super) fn reload(&self, which: Which) -> u64 {
         let low = self.arch_pebs.config(which) as u32;
         i64::from(low as i32) as u64 & ((1 << self.bits(which)) - 1)

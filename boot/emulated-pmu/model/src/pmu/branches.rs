@@ -30,7 +30,7 @@ impl Pmu {
     }
 
     /// So many taken branches passed the filters, outside call-stack mode, and at least as many as there are records follow
-    /// them: they are gone again, and only the place of the newest record tells of them.
+    /// them: they are gone again, and only the place of the newest record reports them.
     pub fn skip_branches(&mut self, count: u64) {
         if self.records_branches() && !self.is(Mutation::LbrNeverRecords) {
             let spec = self.spec();

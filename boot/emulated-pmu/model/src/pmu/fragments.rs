@@ -1,5 +1,5 @@
 //! Architectural records: fragments, each with a header that says how long it is, which groups it has, and whether another one
-//! follows (Linux, `struct arch_pebs_header` and those behind it in `asm/perf_event.h`; `setup_arch_pebs_sample_data` in `ds.c`).
+//! follows (Linux, `struct arch_pebs_header` and those after it in `asm/perf_event.h`; `setup_arch_pebs_sample_data` in `ds.c`).
 
 use super::gate::Which;
 use super::pebs::{Retirement, STATE};
@@ -84,7 +84,7 @@ impl Fragments {
 }
 
 impl Pmu {
-    /// The record of the counters `due`. It has the groups that any of them asks for.
+    /// The record of the counters `due`. It has the groups that any of them requests.
     pub(super) fn architectural_record(
         &self,
         pebs: &Pebs,

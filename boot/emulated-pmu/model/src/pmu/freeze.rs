@@ -79,7 +79,7 @@ impl Pmu {
     }
 
     /// A #DB is being delivered: it turns the branch records and single-stepping on branches off
-    /// (Intel SDM volume 3, on IA32_DEBUGCTL). Architectural LBRs go on.
+    /// (Intel SDM volume 3, on IA32_DEBUGCTL). Architectural LBRs continue.
     pub fn debug_exception(&mut self) {
         self.debugctl &= !(DEBUGCTL_LBR | DEBUGCTL_BTF);
     }

@@ -9,7 +9,7 @@ use crate::{Ring, RingMask, Selection};
 pub struct Limit {
     /// What it counts.
     pub selection: Selection,
-    /// How many more make it overflow. 0: the next one makes a PEBS record, and its instruction has to be seen.
+    /// How many more make it overflow. 0: the next one makes a PEBS record, and its instruction must be seen.
     pub left: u64,
 }
 
@@ -39,7 +39,7 @@ impl Pmu {
     /// overflow, after one fewer it does not. `None`: no such counter runs there.
     ///
     /// With both rings in the mask this is the smaller of the two figures; no mix of rings
-    /// overflows earlier. Counters of single occurrences are not in it: they have to be stepped,
+    /// overflows earlier. Counters of single occurrences are not in it: they must be stepped,
     /// see [`crate::Needs`]. Stalls are not in it either, as they are not known beforehand.
     #[must_use]
     pub fn until_overflow(&self, rings: RingMask) -> Option<u64> {
@@ -76,7 +76,7 @@ impl Pmu {
         }
         let (selection, threshold) = self.event(which);
         if self.is_armed(which) && !selection.has_occurrences() {
-            // The instruction that a record is of has to be seen.
+            // The instruction that a record is of must be seen.
             return Some(1);
         }
         let counter = self.counter(which);

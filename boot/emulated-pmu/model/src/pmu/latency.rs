@@ -43,7 +43,7 @@ impl Pmu {
         loads.is_some() && self.code_of(which) == loads
     }
 
-    /// Whether a counter's records state where data came from, so that caches have to be modelled.
+    /// Whether a counter's records state where data came from, so that caches must be modelled.
     pub(super) fn tells_source(&self, which: Which) -> bool {
         if which == Which::IbsOp {
             return self.ibs_runs(which);
@@ -60,7 +60,7 @@ impl Pmu {
         pebs.precise_stores == Some(event) && self.pebs_enable & PRECISE_STORE != 0
     }
 
-    /// Whether a counter counts slow loads, and nothing counts the event that has to run beside it.
+    /// Whether a counter counts slow loads, and nothing counts the event that has to run together with it.
     pub(super) fn misses_auxiliary(&self, counter: usize) -> bool {
         let auxiliary = self.pebs().and_then(|pebs| pebs.auxiliary);
         let slow = self.counts_slow_loads(Which::General(counter));
@@ -71,7 +71,7 @@ impl Pmu {
     }
 
     /// What such a counter counts of the loads that came with this delta: those that took longer than the threshold. Nothing
-    /// where another event has to run beside it and does not.
+    /// where another event has to run together with it and does not.
     pub(super) fn slow_loads(&self, which: Which, delta: &Delta, count: u64) -> u64 {
         if count == 0 || !self.counts_slow_loads(which) {
             return count;

@@ -10,7 +10,7 @@ use crate::selection::Selection;
 use crate::selector::{Selector, Threshold};
 use crate::{Ring, RingMask};
 
-/// What has to be reported so that every counter that runs now counts rightly.
+/// What must be reported so that every counter that runs now counts rightly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Running counters that follow instructions alone, as bits of the global registers.
@@ -26,13 +26,13 @@ pub struct Needs {
     /// Those of `stepped` that deltas of several instructions do not serve, as bits: a threshold over occurrences of which
     /// an instruction may have several, or with EDGE; or a sum of occurrences and amounts.
     pub unspread: u64,
-    /// A counter runs in one ring only, or tells rings apart: every guest run in a ring has to be
+    /// A counter runs in one ring only, or tells rings apart: every guest run in a ring must be
     /// reported as a delta of its own. Otherwise any ring will do.
     pub ring_split: bool,
     /// The rings in which anything runs that is reported in bulk or stepped.
     pub rings: RingMask,
-    /// The rings in which instructions have to be stepped: those of the counters of single occurrences. Elsewhere
-    /// [`crate::Delta::bulk`] is exact. Branch records ask for both, as a branch may lead from one to the other.
+    /// The rings in which instructions must be stepped: those of the counters of single occurrences. Elsewhere
+    /// [`crate::Delta::bulk`] is exact. Branch records request both, as a branch may lead from one to the other.
     pub stepped_rings: RingMask,
     /// Branch records are being written: report taken branches with [`Pmu::record_branch`].
     pub branch_records: bool,
@@ -48,7 +48,7 @@ impl Needs {
     /// Occurrences that a hypervisor sees without stepping, as it intercepts them.
     const INTERCEPTED: Selection = Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid]);
 
-    /// What tells where an access found its data and its translation.
+    /// What states where an access found its data and its translation.
     const SOURCES: Selection = {
         use Occurrence::*;
         Selection::of(&[
@@ -66,7 +66,7 @@ impl Needs {
         ])
     };
 
-    /// Whether instructions have to be stepped. If not, [`crate::Delta::bulk`] at full speed is
+    /// Whether instructions must be stepped. If not, [`crate::Delta::bulk`] at full speed is
     /// exact (with the intercepted occurrences added where they happen).
     #[must_use]
     pub fn stepping(&self) -> bool {
@@ -79,7 +79,7 @@ impl Needs {
         self.stepped_rings.contains(ring)
     }
 
-    /// Whether a branch predictor has to be asked.
+    /// Whether a branch predictor must be asked.
     #[must_use]
     pub const fn predictor(&self) -> bool {
         self.branch_records || self.tells_misses
@@ -110,7 +110,7 @@ impl Needs {
         self.wants(&[Occurrence::SplitLoad, Occurrence::SplitStore])
     }
 
-    /// Whether data addresses have to be run through caches and TLBs.
+    /// Whether data addresses must be run through caches and TLBs.
     #[must_use]
     pub fn memory(&self) -> bool {
         use Occurrence::*;
@@ -134,7 +134,7 @@ impl Needs {
         ])
     }
 
-    /// Whether micro-operations have to be given ports.
+    /// Whether micro-operations must be given ports.
     #[must_use]
     pub const fn ports(&self) -> bool {
         self.occurrences.has_ports()
@@ -161,7 +161,7 @@ pub enum Silence {
     WrongCounter,
     /// The event exists, but in this machine it never happens: what it is about is not modelled.
     Never,
-    /// Another event has to be counted beside it, and is not.
+    /// Another event must be counted together with it, and is not.
     Alone,
 }
 
@@ -177,7 +177,7 @@ pub struct Unknown {
 }
 
 impl Pmu {
-    /// What has to be reported from now on. It changes with a write, and with a freeze.
+    /// What must be reported from now on. It changes with a write, and with a freeze.
     #[must_use]
     pub fn needs(&self) -> Needs {
         let mut needs = Needs {

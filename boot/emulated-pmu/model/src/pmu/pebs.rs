@@ -133,7 +133,7 @@ impl Pmu {
         self.armed & which.bit() != 0
     }
 
-    /// Writes the record or the sample that [`Outcome::due`] asks for, of the instruction just reported, and gives those counters
+    /// Writes the record or the sample that [`Outcome::due`] requests, of the instruction just reported, and gives those counters
     /// their reset values. A buffer without room keeps what it has. The outcome says whether that requests an interrupt.
     pub fn write_record(
         &mut self,

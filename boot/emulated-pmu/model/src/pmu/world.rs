@@ -8,7 +8,7 @@ use crate::world::{GUEST_ONLY, HOST_ONLY, World};
 use crate::{Delta, Occurrence, Ring, Selector};
 
 impl Pmu {
-    /// Offers SVM, if the model has it: CPUID tells of it, and event selects keep HostOnly and GuestOnly.
+    /// Offers SVM, if the model has it: CPUID reports it, and event selects keep HostOnly and GuestOnly.
     pub fn offer_svm(&mut self) {
         self.offers_svm = self.svm().is_some();
     }

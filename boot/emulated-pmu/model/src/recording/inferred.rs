@@ -62,7 +62,7 @@ impl Recording {
             }
         }
         match spec.lbr {
-            LbrKind::None => each(format_args!("branch records: none, as it is not known which")),
+            LbrKind::None => each(format_args!("branch records: none, as their kind is unknown")),
             LbrKind::Legacy(_) | LbrKind::AmdSingle => {
                 each(format_args!("branch records: those of {name}"));
             }

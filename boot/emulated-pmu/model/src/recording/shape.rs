@@ -113,7 +113,7 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
     if let Some(CoreKind { hybrid: true, .. }) = core
         && nearest == (Nearest { model: Model::GoldenCove, own: true })
     {
-        // Leaf 0xA tells what both kinds of core share.
+        // Leaf 0xA states what both kinds of core share.
         (counters, fixed) = (nearest.model.spec().counters(), nearest.model.spec().fixed());
     }
     fits(counters, fixed, width, fixed_width)?;

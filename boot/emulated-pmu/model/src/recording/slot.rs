@@ -1,7 +1,7 @@
 //! Where a hypervisor's file carries recorded processors: a part of it that begins with a mark, is empty as it is built, and is
 //! filled in by who starts it.
 //!
-//! Behind the mark: the number of processors, then for each the number of its answers and these, six words each, and the number
+//! After the mark: the number of processors, then for each the number of its answers and these, six words each, and the number
 //! of its registers and these, three words each: number, lower and upper half. All words have 32 bits and are little-endian.
 
 use super::Answer;

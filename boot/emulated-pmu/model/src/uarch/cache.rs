@@ -93,7 +93,7 @@ impl Access {
     }
 }
 
-/// What the last-level cache fetches beside what it is asked for.
+/// What the last-level cache fetches in addition to what it is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefetch {
     /// Nothing: every line that was not there is a miss.
@@ -181,7 +181,7 @@ impl L1d {
         note_served(access.kind, served, sink);
     }
 
-    /// Whether the line of a physical address is the last one that its set was asked for.
+    /// Whether the line of a physical address is the last one that was requested of its set.
     #[inline]
     pub(super) fn is_newest(&self, physical: u64) -> bool {
         self.tags.is_newest(physical / LINE_BYTES)

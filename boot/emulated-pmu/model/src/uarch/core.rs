@@ -30,7 +30,7 @@ pub struct Retired<'a> {
     pub ring: Ring,
     /// Its branch, if it is one. [`Branch::mispredicted`] is filled in.
     pub branch: Option<Branch>,
-    /// The address behind it, which a call pushes.
+    /// The address after it, which a call pushes.
     pub next: u64,
     /// Its data accesses, in order.
     pub accesses: &'a [Access],

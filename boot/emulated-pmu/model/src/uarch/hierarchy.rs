@@ -171,7 +171,7 @@ impl Hierarchy {
     fn translate(&mut self, linear: u64, bits: u8, loads: bool, sink: &mut impl Sink) -> u32 {
         use Occurrence::*;
         let page = linear >> bits;
-        // Pages of both sizes are told apart where they lie together.
+        // Pages of both sizes are distinguished where they lie together.
         let tag = page << 1 | u64::from(bits > SMALL);
         let first = if bits > SMALL { &mut self.dtlb_large } else { &mut self.dtlb };
         if first.touch(page, tag, &mut self.dice) {

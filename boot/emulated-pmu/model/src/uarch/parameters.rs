@@ -96,7 +96,7 @@ pub struct Parameters {
 pub struct ParameterError<'a> {
     /// The part of the text.
     pub part: &'a str,
-    /// What it has to be.
+    /// What it must be.
     pub reason: &'static str,
 }
 
@@ -110,7 +110,7 @@ const CACHE: &str = "a cache is SIZE/WAYS, then :POLICY and @CYCLES if wanted, a
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
 const CYCLES: &str = "cycles are 1 to 4000";
-const SETS: &str = "size / ways / line has to be a power of two, with at most 64 ways";
+const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
 
 impl Parameters {
     /// The defaults of the module's table.
@@ -137,7 +137,7 @@ impl Parameters {
     /// Reads them.
     ///
     /// # Errors
-    /// The part that is wrong, and what it has to be.
+    /// The part that is wrong, and what it must be.
     pub fn parse(text: &str) -> Result<Self, ParameterError<'_>> {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
@@ -184,7 +184,7 @@ impl Parameters {
                         .filter(|number| (1..=ports::MOST_ISSUE).contains(number));
                     let issue = number.ok_or(wrong("instructions of a cycle are 1 to 16"))?;
                     let before = all.ports.as_mut();
-                    before.ok_or(wrong("it stands behind ports"))?.issue = issue;
+                    before.ok_or(wrong("it must come after ports"))?.issue = issue;
                 }
                 _ => return Err(wrong(keys)),
             }
@@ -259,7 +259,7 @@ impl Parameters {
         words
     }
 
-    /// The same from words; `None`: there are none, or they are no parameters.
+    /// The same from words; `None`: there are none, or they are not parameters.
     #[must_use]
     pub fn of_words(words: &[u64; Self::WORDS]) -> Option<Self> {
         let halves = |word: u64| (word as u32, (word >> 32) as u32);
@@ -345,7 +345,7 @@ fn tlb(text: &str) -> Result<TlbShape, &'static str> {
     let (entries, ways) = text.split_once('/').ok_or(TLB)?;
     let (entries, ways) = (entries.parse().map_err(|_| TLB)?, ways.parse().map_err(|_| TLB)?);
     let shape = TlbShape { entries, ways };
-    let sets = "entries / ways has to be a power of two, with at most 16384 entries";
+    let sets = "entries / ways must be a power of two, with at most 16384 entries";
     is_tlb(shape).then_some(shape).ok_or(sets)
 }
 
@@ -425,7 +425,7 @@ mod tests {
             ("returns=65", "1 to 64"),
             ("ports=3", "ports are CLASS:UOPS"),
             ("ports=alu:0,issue=17", "1 to 16"),
-            ("issue=4", "behind ports"),
+            ("issue=4", "after ports"),
             ("port=3", "the keys are"),
             ("", "the keys are"),
             ("l1d=32k/8,", "the keys are"),

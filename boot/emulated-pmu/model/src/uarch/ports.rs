@@ -148,7 +148,7 @@ impl PortMap {
         })
     }
 
-    /// The same from words; `None`: they are no map.
+    /// The same from words; `None`: they are not map.
     pub(super) fn of_words(words: &[u64], issue: u8) -> Option<Self> {
         let mut map = Self { uops: [[0; MOST_UOPS]; CLASSES], issue };
         for (uops, word) in map.uops.iter_mut().zip(words) {

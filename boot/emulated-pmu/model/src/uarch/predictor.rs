@@ -31,12 +31,12 @@ pub struct Resolved {
     pub kind: BranchKind,
     /// False for a conditional jump that fell through.
     pub taken: bool,
-    /// Its target does not lie behind it. Matters for conditional jumps alone.
+    /// Its target does not lie after it. Matters for conditional jumps alone.
     pub backward: bool,
 }
 
 impl Resolved {
-    /// A branch at `from` that went to `to`, or would have gone there; `next` is the address behind the instruction.
+    /// A branch at `from` that went to `to`, or would have gone there; `next` is the address after the instruction.
     #[must_use]
     #[inline]
     pub const fn new(

@@ -80,7 +80,7 @@ impl fmt::Display for Policy {
 }
 
 impl Policy {
-    /// Those that are no variants.
+    /// Those that are not variants.
     pub const PLAIN: [Self; 5] = [Self::Lru, Self::Fifo, Self::TreePlru, Self::Mru, Self::Random];
 
     /// Every policy that a cache of so many ways can have.

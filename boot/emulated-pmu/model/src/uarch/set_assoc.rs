@@ -3,7 +3,7 @@
 /// `SETS` sets of `WAYS` tags. Each set is kept in order of use, so the state is the order.
 #[derive(Clone, Debug)]
 pub struct SetAssoc<const SETS: usize, const WAYS: usize> {
-    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can lie in zeroed
+    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can are in zeroed
     /// memory.
     tags: [[u64; WAYS]; SETS],
 }

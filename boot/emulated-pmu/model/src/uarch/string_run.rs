@@ -2,18 +2,18 @@
 
 use super::cache::LINE_BYTES;
 
-/// The elements at one of its two operands. A run touches a line when an element lies in it and the element before did
+/// The elements at one of its two operands. A run touches a line when an element is in it and the element before did
 /// not, so in either direction each line counts once.
 ///
 /// Whoever sees the instruction gives every element that is done, in order: the source's before the destination's. The
-/// run begins anew with each instruction, and when one that was interrupted goes on after an event's delivery.
+/// run begins again with each instruction, and when one that was interrupted continues after an event's delivery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StringRun {
     /// The lines of the last element, first and last.
     last: Option<(u64, u64)>,
 }
 
-/// A part of an element that lies in one line.
+/// A part of an element that is in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePart {
     /// Linear address of its first byte.

@@ -44,7 +44,7 @@ impl Tlb {
         }
     }
 
-    /// Whether a linear page is the last one that its set of the first level was asked for.
+    /// Whether a linear page is the last one that its set of the first level was requested.
     #[inline]
     pub(super) fn is_newest(&self, page: u64) -> bool {
         self.first.is_newest(page)

@@ -16,7 +16,7 @@ pub struct Stack {
     /// LBR_TOS, if there is one; else the newest record is the first.
     pub top: Option<u32>,
     pub on: (u32, u64),
-    /// Bits of TO beside the address.
+    /// Bits of TO in addition to the address.
     pub to_flags: u64,
 }
 

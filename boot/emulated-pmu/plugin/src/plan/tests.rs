@@ -198,7 +198,7 @@ fn a_block_looks_for_what_fell_through_only_where_something_may_have() {
     }
 }
 
-/// Where the guest goes on does not tell the way of such a jump; of any other one it does.
+/// Where the guest continues does not tell the way of such a jump; of any other one it does.
 #[test]
 fn the_guest_leaves_behind_a_jump_to_the_next_instruction() {
     let leaves = |code: &[u8], mode| {

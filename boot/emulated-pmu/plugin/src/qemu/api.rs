@@ -61,7 +61,7 @@ functions! {
     bytes = c"qemu_plugin_insn_data": fn(Insn, *mut c_void, usize) -> usize;
     /// Its linear address, at which it was translated: others may map the same page.
     linear = c"qemu_plugin_insn_vaddr": fn(Insn) -> u64;
-    /// Where it lies in QEMU's memory; null if it is not in RAM.
+    /// Where it is in QEMU's memory; null if it is not in RAM.
     host = c"qemu_plugin_insn_haddr": fn(Insn) -> *mut c_void;
     /// Makes a scoreboard, with so many bytes per vCPU, all 0.
     new_scoreboard = c"qemu_plugin_scoreboard_new": fn(usize) -> Scoreboard;
@@ -102,7 +102,7 @@ pub fn find() -> Result<&'static Api, Missing> {
     Ok(API.get_or_init(|| found))
 }
 
-/// The functions. Only code that QEMU calls asks for them, which it does once [`find`] has succeeded.
+/// The functions. Only code that QEMU calls requests them, which it does once [`find`] has succeeded.
 #[inline]
 pub fn api() -> &'static Api {
     API.get().expect("the plugin was installed")

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// The version of the interface that is asked for: that of QEMU 10.0. It has per-vCPU scoreboards, conditional callbacks
+/// The version of the interface that is requested: that of QEMU 10.0. It has per-vCPU scoreboards, conditional callbacks
 /// and registers; older ones lack one or another.
 pub const VERSION: c_int = 4;
 

@@ -42,7 +42,7 @@ impl Vcpu {
         }
     }
 
-    /// The same for the page behind, if the access goes on there.
+    /// The same for the page after, if the access continues there.
     fn note_next(&mut self, info: MemInfo, linear: u64) {
         let end = linear.wrapping_add(u64::from(memory::size(info)) - 1);
         if end / PAGE_BYTES != linear / PAGE_BYTES
@@ -85,7 +85,7 @@ impl Vcpu {
     }
 
     /// The physical address of a linear one which QEMU does not access: as it was seen last, or else by the guest's page
-    /// tables. In a callback that was asked for as one that reads registers.
+    /// tables. In a callback that was requested as one that reads registers.
     pub fn physical(&mut self, linear: u64) -> Option<u64> {
         if let Some(physical) = self.memory.translations.find(linear) {
             return Some(physical);
@@ -100,7 +100,7 @@ impl Vcpu {
     }
 
     /// How many bits of a linear address are the offset in its page: 12 where the page tables do not tell. In a callback that was
-    /// asked for as one that reads registers.
+    /// requested as one that reads registers.
     fn page_bits(&mut self, linear: u64) -> u8 {
         const SMALL: u8 = 12;
         if let Some(bits) = self.memory.page_sizes.get(&(linear / PAGE_BYTES)) {

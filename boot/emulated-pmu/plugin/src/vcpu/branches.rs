@@ -9,8 +9,8 @@ use pmu_model::uarch::Resolved;
 use pmu_model::{BranchKind, Occurrence};
 
 impl Vcpu {
-    /// Whether nothing has to be known of a branch, which was counted as taken or not at all, but the offset at which the
-    /// guest goes on.
+    /// Whether nothing must be known of a branch, which was counted as taken or not at all, but the offset at which the
+    /// guest continues.
     #[inline]
     pub fn is_plain(&self, branch: &Branch, counted: bool) -> bool {
         let recorded = !counted && self.parts.contains(Parts::RECORDS);

@@ -35,7 +35,7 @@ pub(super) fn handle(guest: &mut Guest) {
     }
 }
 
-/// Whether an instruction has to be executed, as its accesses are counted, or a record or a sample is of it.
+/// Whether an instruction must be executed, as its accesses are counted, or a record or a sample is of it.
 fn counts_accesses(guest: &Guest) -> bool {
     guest.needs.stepping() || guest.needs.occurrences.has_occurrences() || guest.awaiting > 0
 }
@@ -110,7 +110,7 @@ fn write(guest: &mut Guest) {
             processors::start(command, vector, shift, |own| write(command.with_vector(own)));
         }
         Kind::Nmi if is_command && processors::are_shared() => processors::send_nmi(command),
-        // Where accesses are counted, the instruction has to be executed.
+        // Where accesses are counted, the instruction must be executed.
         kind => {
             if is_command {
                 if kind == Kind::Init {

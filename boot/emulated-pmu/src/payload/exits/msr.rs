@@ -110,7 +110,7 @@ fn name_unknown_events(guest: &mut Guest) {
                 Silence::Unknown => "unknown",
                 Silence::WrongCounter => "not for this counter",
                 Silence::Never => "one that never happens in this machine",
-                Silence::Alone => "one that counts nothing without event 03/82 beside it",
+                Silence::Alone => "one that counts only while event 03/82 is counted",
             }
         ));
     }
@@ -123,7 +123,7 @@ fn name_stepped_events(guest: &mut Guest) {
         guest.said_stepped.rotate_right(1);
         guest.said_stepped[0] = counters;
         crate::payload::debug::line(format_args!(
-            "the guest is stepped, because of counters {counters:#x}: their thresholds have to see each instruction"
+            "the guest is stepped, because of counters {counters:#x}: their thresholds need each instruction"
         ));
     }
 }

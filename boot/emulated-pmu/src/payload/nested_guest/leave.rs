@@ -18,7 +18,7 @@ const CR0_PE: u64 = 1;
 const DEBUG: u8 = 1;
 const PAGE_FAULT: u8 = 14;
 
-/// Whether the exit that has just happened is one of the guest's, which then goes on after its VMRUN. Exceptions are asked for
+/// Whether the exit that has just happened is one of the guest's, which then continues after its VMRUN. Exceptions are requested
 /// later: see [`takes_exception`].
 pub fn takes(guest: &mut Guest) -> bool {
     let Some(inner) = &guest.svm.inner else { return false };
@@ -133,7 +133,7 @@ pub fn takes_software_interrupt(guest: &mut Guest, vector: u8, bytes: u64) -> bo
     is_guests
 }
 
-/// The guest goes on after its VMRUN.
+/// The guest continues after its VMRUN.
 pub fn leave(guest: &mut Guest, code: u64, infos: (u64, u64), delivering: Option<Event>) {
     let injected = core::mem::take(&mut guest.svm.injected);
     let delivering = delivering.or(guest.event.filter(|_| injected));
@@ -198,7 +198,7 @@ pub(super) fn step_behind_vmrun(guest: &mut Guest, rflags: u64) {
     }
 }
 
-/// Where the nested guest goes on after the instruction that was intercepted.
+/// Where the nested guest continues after the instruction that was intercepted.
 fn next_rip(guest: &Guest, code: u64, info_2: u64) -> u64 {
     if code == exit::PORT {
         return info_2;

@@ -69,7 +69,7 @@ pub fn intercept_port(port: u16, on: bool) {
     unsafe { MERGED = None };
     let map = (&raw mut IO).cast::<u8>();
     for port in usize::from(port)..usize::from(port) + 4 {
-        // SAFETY: as above; the map goes on beyond the last port. What the guest intercepts there comes back at its VMRUN.
+        // SAFETY: as above; the map continues beyond the last port. What the guest intercepts there comes back at its VMRUN.
         unsafe {
             let byte = map.add(port / 8);
             let bit = 1 << (port % 8);

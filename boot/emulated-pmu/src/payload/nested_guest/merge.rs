@@ -15,7 +15,7 @@ const ALWAYS: u64 = VIRTUAL_PRIORITY | VIRTUAL_GIF | VIRTUAL_MASKING | VIRTUAL_G
 const GUESTS: u64 = VIRTUAL_IRQ | IRQ_PRIORITY | IGNORE_PRIORITY | IRQ_VECTOR;
 
 /// Before an entry, with the block as it would be without: `event` is what it delivers. Returns whether interrupts of devices
-/// have to be let in by the processor's own IF.
+/// must be let in by the processor's own IF.
 pub fn begin(guest: &mut Guest, event: Option<Event>) -> bool {
     if !guest.svm.enabled {
         guest.vmcb.add_intercepts(Intercepts::INVLPGA);
@@ -51,7 +51,7 @@ pub fn begin(guest: &mut Guest, event: Option<Event>) -> bool {
     opens
 }
 
-/// Puts into the block what the guest has asked for.
+/// Puts into the block what the guest has requested.
 fn merge(inner: &Inner, lets_through: bool, vmcb: &mut Vmcb) {
     /// Reads of control registers.
     const READS: u32 = 0xffff;
@@ -111,7 +111,7 @@ pub fn take_virtual_interrupt(guest: &mut Guest) {
     guest.event = Some(Event::Interrupt { vector });
 }
 
-/// Behind an exit, before anybody looks at it.
+/// After an exit, before anybody looks at it.
 pub fn end(guest: &mut Guest, event: Option<Event>) {
     if !guest.svm.holds_interrupts() {
         if guest.svm.irq == Irq::Window {

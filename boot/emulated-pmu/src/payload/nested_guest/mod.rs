@@ -1,8 +1,8 @@
 //! SVM as the guest has it, and the guest's own guest: see [`emulated_pmu::nested`].
 //!
 //! While a nested guest runs, it is what the block and the registers hold; the guest's own state is kept in [`Inner`].
-//! Everything else goes on as ever: how the guest runs, who counts, what is stepped. Its way in is [`instructions`] and
-//! [`entry`], its way out [`leave`]; what is merged into each entry and taken out behind it is in [`merge`].
+//! Everything else continues as ever: how the guest runs, who counts, what is stepped. Its way in is [`instructions`] and
+//! [`entry`], its way out [`leave`]; what is merged into each entry and taken out after it is in [`merge`].
 //!
 //! SVM is offered where the plugin counts and the guest has one processor.
 
@@ -71,7 +71,7 @@ struct Inner {
     /// The address of the guest's block for it.
     block: u64,
     control: Control,
-    /// The guest's own registers, which stand behind its VMRUN.
+    /// The guest's own registers, which stand after its VMRUN.
     host: State,
     /// Its EFER.SCE, which is not always the processor's.
     sce: bool,
@@ -243,7 +243,7 @@ pub fn poll(guest: &mut Guest) {
     }
 }
 
-/// Whether what is to be delivered has to be watched, because something else waits after it.
+/// Whether what is to be delivered must be watched, because something else waits after it.
 pub fn delivers_before_others(guest: &Guest) -> bool {
     guest.event.is_some()
         && guest.svm.inner.as_ref().is_some_and(|inner| {

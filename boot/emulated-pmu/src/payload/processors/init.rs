@@ -1,4 +1,4 @@
-//! The state in which a processor is behind INIT and a start-up interrupt: SDM vol. 3, table 10-1, and 9.4.3 for CS.
+//! The state in which a processor is after INIT and a start-up interrupt: SDM vol. 3, table 10-1, and 9.4.3 for CS.
 
 use crate::payload::exits::overlaid;
 use crate::payload::guest::Guest;

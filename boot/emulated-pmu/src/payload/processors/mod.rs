@@ -1,7 +1,7 @@
 //! The other processors, which the guest starts by itself: see [`handover::startup`].
 //!
 //! Each processor's copy of the hypervisor keeps the local APIC's registers from being written to unseen ([`guard`]). What is
-//! written there goes on as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
+//! written there continues as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
 //! of ours ([`trampoline`]), from which it comes into its own copy ([`arrival`]), in the state that the guest expects
 //! ([`init`], [`mtrrs`]). INIT is left to the processor: it takes it out of the guest, and the next start-up interrupt brings it back.
 //! The guests run one at a time ([`turns`]).

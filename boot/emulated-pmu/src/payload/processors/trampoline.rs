@@ -142,7 +142,7 @@ pub unsafe fn install(shared: &Startup, cr3: u64) {
     for label in
         [&raw const trampoline_to_32, &raw const trampoline_to_64, &raw const trampoline_gdt_base]
     {
-        // SAFETY: the labels stand in front of words of four bytes.
+        // SAFETY: the labels are in front of words of four bytes.
         let offset = unsafe { label.cast::<u32>().read_unaligned() };
         put(label, &(offset + shared.page as u32).to_le_bytes());
     }

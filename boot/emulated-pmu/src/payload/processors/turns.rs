@@ -1,6 +1,6 @@
 //! One processor's guest runs at a time, because QEMU's clock counts the instructions of all.
 //!
-//! Whose turn it is stands in [`Startup::turn`]. All others are halted, and an NMI wakes them ([`wake`]): when it is their
+//! Whose turn it is is in [`Startup::turn`]. All others are halted, and an NMI wakes them ([`wake`]): when it is their
 //! turn, or when nobody has anything to do and all wait for interrupts ([`Startup::asleep`]). A turn ends with the alarm
 //! clock, with an interrupt that the guest sends to another processor, or when the guest halts. Who halts has a turn when another
 //! one sends it an interrupt or its timer rings, and now and then to look for interrupts of devices, which a halted processor
@@ -25,12 +25,12 @@ const LONG: u64 = 1 << 17;
 const DOZE: u64 = 1 << 24;
 /// Instructions that are worth setting the alarm clock for.
 const LEAST: u64 = 1 << 8;
-/// PAUSE lets QEMU go on to the next processor: in so many rounds one comes from its last word to its HLT.
+/// PAUSE lets QEMU continue to the next processor: in so many rounds one comes from its last word to its HLT.
 const ROUNDS: usize = 8;
 /// Instructions in which a processor comes that was started.
 const ARRIVAL: u64 = 1 << 24;
 
-/// The guest's time at the end of the turn. In the machine's, which goes on while the hypervisor works, a guest that is
+/// The guest's time at the end of the turn. In the machine's, which continues while the hypervisor works, a guest that is
 /// stepped would come a few instructions further in each of its turns.
 static END: AtomicU64 = AtomicU64::new(0);
 /// The turn is to end before the guest runs on.
@@ -64,7 +64,7 @@ pub fn left(guest: &Guest) -> Option<u64> {
     })
 }
 
-/// Whether another processor's guest runs, and would go on.
+/// Whether another processor's guest runs, and would continue.
 pub fn others_run() -> bool {
     let Some(shared) = shared() else { return false };
     (0..shared.all().len()).any(|one| one != index() && status(shared, one) == Status::Runs)
@@ -130,7 +130,7 @@ fn take_nmi(shared: &Startup, guest: &mut Guest) {
     }
 }
 
-/// The guest is halted, and has nothing to go on for: comes back when it may have.
+/// The guest is halted, and has nothing to continue for: comes back when it may have.
 pub fn halt(guest: &mut Guest, interruptible: bool) {
     let status = if interruptible { Status::Halted } else { Status::Stopped };
     idle(guest, interruptible, status, lapic::rings_at());
@@ -201,7 +201,7 @@ fn set_round(shared: &Startup, round: Round) {
     shared.looks.store(round.looks, SeqCst);
 }
 
-/// The guest's time goes on elsewhere. What its timer is set to is known by now and here alone.
+/// The guest's time continues elsewhere. What its timer is set to is known by now and here alone.
 fn leave(shared: &Startup, guest: &mut Guest) {
     guest.timer.step(guest.calibration.shift);
     guest.timer.release();

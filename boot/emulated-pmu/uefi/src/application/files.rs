@@ -7,14 +7,14 @@ use thiserror::Error;
 use uefi::fs::{self, FileSystem};
 use uefi::{CString16, boot};
 
-/// Why a file cannot be had.
+/// Why a file is not available.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The firmware does not say where the application came from.
     #[error("the partition that this program came from cannot be read: {0}")]
     NoPartition(uefi::Error),
     /// A name with characters that UEFI has not.
-    #[error("`{0}` is no file name")]
+    #[error("`{0}` is not a file name")]
     Name(String),
     /// The file system's error, which names the file.
     #[error("{0}")]

@@ -13,7 +13,7 @@ use uefi::boot::PAGE_SIZE;
 use uefi::system;
 use uefi::table::cfg::ConfigTableEntry;
 
-/// More than any hypervisor here needs: a damaged file must not ask for all memory.
+/// More than any hypervisor here needs: a damaged file must not request all memory.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Why there is no hypervisor.
@@ -24,7 +24,7 @@ pub enum StartError {
     File(#[from] FileError),
     /// An operating system would start the others outside of the hypervisor, with another processor's identity.
     #[error(
-        "the machine has {0} processors, of which the hypervisor can hold {MAX_PROCESSORS} (QEMU: -smp {MAX_PROCESSORS})"
+        "the machine has {0} processors, the hypervisor supports {MAX_PROCESSORS} (QEMU: -smp {MAX_PROCESSORS})"
     )]
     Processors(usize),
     /// It, or what loads it, refuses.

@@ -49,7 +49,7 @@ pub fn start(entry: &Entry) -> Result<(), NextError> {
     Ok(uefi_start::start(image)?)
 }
 
-/// The first file system, besides this program's own, that has the file `name`.
+/// The first file system, other than this program's own, that has the file `name`.
 fn other_device(name: &CStr16) -> Result<Handle, NextError> {
     // Firmware that was told what to boot from leaves the other devices without their drivers. Those that have none, or fail,
     // have no file either.

@@ -18,7 +18,7 @@ pub struct Pages {
 
 impl Pages {
     /// Enough for `bytes`, none of them beyond `last`, at a multiple of `align` pages. Firmware aligns to pages alone: more
-    /// are asked for, and those around are given back.
+    /// are requested, and those around are given back.
     fn allocate(bytes: usize, last: u64, align: usize) -> Result<Self, Refusal> {
         let count = bytes.div_ceil(PAGE_SIZE);
         let asked = count + align - 1;

@@ -30,10 +30,10 @@ pub enum UploadError {
     #[error("{0}: {1}")]
     Firmware(&'static str, Status),
     /// It took too long.
-    #[error("{0}: no answer within {1} s")]
+    #[error("{0}: no response within {1} s")]
     Late(&'static str, u64),
     /// The server has answered, and does not take it.
-    #[error("the server answers {0}")]
+    #[error("the server responds {0}")]
     Refused(String),
 }
 

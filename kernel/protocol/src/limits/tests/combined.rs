@@ -149,7 +149,10 @@ fn n5_files_in_memory_are_bounded_together_and_items_stand_in_order() {
     {
         let answer = said(&job(items(), vec![file("a", at, 1, list.clone())]));
         assert_eq!(answer.is_none(), good, "{list:?}: {answer:?}");
-        assert!(answer.is_none_or(|text| text.contains("items that the job has not")), "{list:?}");
+        assert!(
+            answer.is_none_or(|text| text.contains("items that the job does not have")),
+            "{list:?}"
+        );
     }
 }
 

@@ -122,7 +122,7 @@ fn n5_ring_3_needs_r15_for_a_loop_alone() {
     };
     assert_eq!(check(0, LoopCounter::Memory), None);
     assert_eq!(check(1, LoopCounter::R15), None);
-    assert!(check(1, LoopCounter::Memory).unwrap().contains("has to be in R15"));
+    assert!(check(1, LoopCounter::Memory).unwrap().contains("must be in R15"));
 }
 
 /// A snippet that calls a function.
@@ -142,7 +142,7 @@ fn x3_a_call_refuses_what_would_stand_between_it_and_its_arguments() {
     assert_eq!(said(Item::Snippet(call())), None);
     type Case = (fn(&mut Snippet<'static>), &'static str);
     let cases: [Case; 11] = [
-        (|s| s.body = [0x90][..].into(), "in place of a body"),
+        (|s| s.body = [0x90][..].into(), "replaces the body"),
         (|s| s.unroll = 2, "unroll must be 1"),
         (|s| s.loop_count = 1, "loop must be 0"),
         (|s| s.difference = Difference::Double, "difference must be"),

@@ -17,7 +17,7 @@ pub(super) fn links(text: &str) -> Vec<String> {
 }
 
 /// The anchors of all headings, as mdBook and GitHub make them: lower case, blanks as hyphens, without other signs; a
-/// second heading of the same text has `-1` behind it.
+/// second heading of the same text has `-1` after it.
 pub(super) fn anchors(text: &str) -> BTreeSet<String> {
     let (mut all, mut heading) = (BTreeSet::new(), None::<String>);
     for event in Parser::new(text) {

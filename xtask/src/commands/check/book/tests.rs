@@ -22,7 +22,7 @@ fn a_link_leads_to_a_file_and_a_heading() {
         ("#nowhere", "leads to no heading"),
         ("guide/page.md#twice-2", "leads to no heading"),
         ("../../outside.md", "leads to no file"),
-        ("../README.md", "leads out of the book"),
+        ("../README.md", "points outside the book"),
     ] {
         let text = format!("| a |\n| --- |\n| [b]({link}) |\n");
         let all = [("docs/x.md", &*text), ("docs/guide/page.md", page), ("README.md", "")];
@@ -41,6 +41,6 @@ fn the_summary_names_every_page_once() {
     assert_eq!(missing("- [Page](guide/page.md)\n"), [""; 0]);
     assert_eq!(missing("# Summary\n"), ["docs/SUMMARY.md: docs/guide/page.md is missing"]);
     let twice = "- [Page](guide/page.md)\n- [Page](./guide/page.md)\n";
-    assert_eq!(missing(twice), ["docs/SUMMARY.md: `./guide/page.md` stands there twice"]);
+    assert_eq!(missing(twice), ["docs/SUMMARY.md: `./guide/page.md` is listed twice"]);
     assert_eq!(unlisted(&documents(&[])), ["there is no docs/SUMMARY.md"]);
 }

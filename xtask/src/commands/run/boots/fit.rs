@@ -44,7 +44,7 @@ pub(super) fn look(job: &Job, report: &Report) -> Result<usize, Cut> {
             Record::End(end) => {
                 let all = end.outcome == Outcome::BadJob || done == job.items.len();
                 if !all {
-                    let cause = format!("the end record came with {done} items done");
+                    let cause = format!("the end record arrived after {done} items");
                     return cut(ErrorCode::SnippetLost, cause);
                 }
                 continue;
@@ -66,7 +66,7 @@ pub(super) fn look(job: &Job, report: &Report) -> Result<usize, Cut> {
             },
         };
         let Some(running) = job.items.get(done) else {
-            let cause = format!("record {seq} is of item {item}, and all items were done");
+            let cause = format!("record {seq} is of item {item}, but all items were done");
             return cut(ErrorCode::Forged, cause);
         };
         if item as usize != done || name.is_some_and(|name| name != running.name()) || !fits {

@@ -274,7 +274,7 @@ fn x1_records_that_do_not_fit_the_job_are_not_taken() {
         (vec![result(1, "b")], "record 2, of item 1 (`b`)"),
         (vec![result(0, "other")], "(`other`), is not the next one"),
         (vec![Real(exact(0, None))], "(`e`), is not the next one"),
-        (vec![Real(end_of(3, "pass", 2))], "the end record came with 0 items done"),
+        (vec![Real(end_of(3, "pass", 2))], "the end record arrived after 0 items"),
     ];
     for (records, text) in wrong {
         let first = [start(), machine()].into_iter().chain(records).collect();
@@ -340,7 +340,7 @@ fn x1_when_the_boots_are_used_up_every_item_still_has_its_record() {
     assert_eq!(error.text, "not run: the machine was stopped after 60 s");
 }
 
-/// The firmware says that it cannot go on; the rest runs in another boot, and nobody else is blamed.
+/// The firmware says that it cannot continue; the rest runs in another boot, and nobody else is blamed.
 #[test]
 fn x1_behind_a_changed_firmware_the_rest_runs_in_another_boot() {
     let packed = job(&["a", "b"], Ring::Kernel);

@@ -84,11 +84,11 @@ fn what_is_missing_or_of_another_kind_is_named() {
     }
     for wrong in [&b""[..], b"MZ", b"\x7fELF", &program()[..0x83]] {
         fs::write(&path, wrong).unwrap();
-        assert!(why(&["--kernel", name]).contains("no EFI program"), "{wrong:?}");
+        assert!(why(&["--kernel", name]).contains("not an EFI program"), "{wrong:?}");
     }
     fs::write(&path, program()).unwrap();
     let large = folder.path().join("large");
     File::create(&large).unwrap().set_len(MAX_BYTES).unwrap();
     let text = why(&["--kernel", name, "--initrd", large.to_str().unwrap()]);
-    assert!(text.contains("have 500 MiB together, and at most 500"), "{text}");
+    assert!(text.contains("have 500 MiB together; the firmware takes at most 500"), "{text}");
 }

@@ -38,10 +38,10 @@ impl PageSize {
     }
 }
 
-/// What a sample tells of an instruction beside its address.
+/// What a sample reports an instruction in addition to its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// Where it lies in physical memory, and in how large a page.
+    /// Where it is in physical memory, and in how large a page.
     pub code: Option<(u64, PageSize)>,
     /// The branch, if it is one. A misprediction is taken from the delta as well.
     pub branch: Option<Branch>,
@@ -148,7 +148,7 @@ impl Pmu {
         true
     }
 
-    /// Whether the latency filter is on, and the instruction is no load that missed the first level for long enough.
+    /// Whether the latency filter is on, and the instruction is not a load that missed the first level for long enough.
     fn is_too_fast(&self, retired: &Retirement) -> bool {
         let control = self.ibs.control(Which::IbsOp);
         if control & LATENCY_ENABLE == 0 {
