@@ -71,24 +71,26 @@ struct Armed {
 
 impl Armed {
     /// Nothing is watched.
-    const IDLE: Self = Self {
-        armed: AtomicBool::new(false),
-        register: AtomicU32::new(0),
-        preset: AtomicU64::new(0),
-        left: AtomicU64::new(0),
-        again: AtomicU64::new(0),
-        tries: AtomicU64::new(0),
-        deadline: AtomicU64::new(0),
-        status: AtomicU32::new(0),
-        clear: AtomicU32::new(0),
-        mask: AtomicU64::new(0),
-        off_register: AtomicU32::new(0),
-        off_value: AtomicU64::new(0),
-        seen: AtomicU64::new(0),
-    };
+    const fn idle() -> Self {
+        Self {
+            armed: AtomicBool::new(false),
+            register: AtomicU32::new(0),
+            preset: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            again: AtomicU64::new(0),
+            tries: AtomicU64::new(0),
+            deadline: AtomicU64::new(0),
+            status: AtomicU32::new(0),
+            clear: AtomicU32::new(0),
+            mask: AtomicU64::new(0),
+            off_register: AtomicU32::new(0),
+            off_value: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+        }
+    }
 }
 
-static ARMED: Armed = Armed::IDLE;
+static ARMED: Armed = Armed::idle();
 
 /// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
 /// Clocks not Halted, PMCx076 (AMD PPR).
@@ -331,7 +333,7 @@ mod tests {
             again: AtomicU64::new(12),
             tries: AtomicU64::new(TRIES),
             deadline: AtomicU64::new(5_000),
-            ..Armed::IDLE
+            ..Armed::idle()
         }
     }
 

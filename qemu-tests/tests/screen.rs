@@ -136,8 +136,7 @@ fn a_crash_with_a_serial_line_is_drawn_as_well() {
 #[test]
 fn x5_a_crash_before_the_machine_is_known_is_drawn() {
     let toml = "self-test = \"early-panic\"\n[[snippet]]\nasm = \"nop\"\n";
-    let texts = ["THE FIRMWARE FAILED", "an early panic on purpose", "NO SERIAL LINE"];
-    VGA.seen(toml, &texts);
+    VGA.seen(toml, &["THE FIRMWARE FAILED", "an early panic on purpose", "NO SERIAL LINE"]);
 }
 
 /// Some items, the last of which misses by the most.

@@ -183,7 +183,7 @@ mod tests {
             let (mut wanted, mut there) = (BTreeMap::new(), BTreeMap::new());
             for (n, event, on) in writes {
                 // The last one is a counter's value, or something else.
-                let write = Write::new(Msr(0x10 + 2 * n), event | u64::from(on) * ENABLE);
+                let write = Write::new(Msr(0x10 + 2 * n), event | (u64::from(on) * ENABLE));
                 let now = deferred.take(write);
                 prop_assert_eq!(now.msr, write.msr);
                 prop_assert!(n == 6 || now.value & ENABLE == 0);

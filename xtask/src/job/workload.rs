@@ -240,7 +240,7 @@ impl TaskFile {
 
     /// The processors that it names.
     fn named_cpus(&self) -> impl Iterator<Item = u16> {
-        let several = self.cpus.iter().flat_map(|cpus| cpus.named());
+        let several = self.cpus.iter().flat_map(AffinityFile::named);
         self.cpu.into_iter().chain(several.copied())
     }
 

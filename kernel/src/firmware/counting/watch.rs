@@ -187,7 +187,7 @@ impl Observer for Watch<'_> {
         let mut processor = unsafe { Processor::open() };
         let shares = core::mem::take(&mut self.shares);
         let driver = Driver::new(self.has.clone());
-        if shares.iter().any(|share| sees_the_kernel(self.item, &share.set)) {
+        if shares.sets.iter().any(|share| sees_the_kernel(self.item, &share.set)) {
             // SAFETY: likewise; the tasks to come are those of this item.
             unsafe { processor.defer(&driver) };
         }

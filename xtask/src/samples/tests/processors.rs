@@ -34,6 +34,8 @@ fn spread() -> SampleResult {
         cpu,
         bits: 64,
         ended_bits: None,
+        moves: None,
+        shares: vec![],
     };
     let part = |cpu, samples| SampledProcessor {
         cpu,
