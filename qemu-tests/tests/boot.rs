@@ -63,7 +63,7 @@ fn x3_a_bios_boot_reads_each_file_once() {
     assert!(bytes > files, "the trace misses some");
     // The boot sector, directory and table of clusters, and what a file does not fill of its last sector.
     assert!(bytes < files + (32 << 10), "{bytes} bytes for {files}");
-    assert!(reads < files / (63 << 10) + 60, "{reads} reads");
+    assert!(reads < files / (63 << 10) + 65, "{reads} reads");
 }
 
 /// Some BIOSes write geometry where a volume has its parameter block, and some tell no drive's number. Nothing lies there, so that a
@@ -92,7 +92,7 @@ fn x3_a_bios_may_write_where_a_volume_has_its_parameters() {
 fn x3_the_kernel_takes_no_more_than_its_bound() {
     let bytes = tree().kernel().metadata().unwrap().len();
     println!("{bytes} bytes");
-    assert!((100_000..1_795_000).contains(&bytes), "{bytes}");
+    assert!((100_000..1_930_000).contains(&bytes), "{bytes}");
 }
 
 #[test]

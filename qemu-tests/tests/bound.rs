@@ -264,7 +264,7 @@ fn c3_i7_a_set_of_a_processor_counts_that_one_and_a_set_of_all_the_idle_ones_too
         assert_eq!((tasks(user), cpus(user)), (own.clone(), vec![own[0], own[1] + own[2], 0]));
         // The idle processor's kernel does a little between start and stop.
         let [.., idle_kernel] = cpus(both)[..] else { panic!("{both:?}") };
-        assert!(idle_kernel > 0 && idle_kernel < 3_000, "{model:?}: {idle_kernel}");
+        assert!(idle_kernel > 0 && idle_kernel < 3_500, "{model:?}: {idle_kernel}");
         assert_eq!(both.sum.raw, tasks(both).iter().sum::<u64>() + both.kernel.raw, "{model:?}");
         assert_eq!(tasks(&idle.events[0]), [0, 0, 0], "{model:?}");
         assert_eq!(idle.events[0].sum.raw, 0);

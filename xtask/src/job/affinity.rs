@@ -103,7 +103,7 @@ mod tests {
         };
         let every = "events = [{ event = \"instructions:u\", every = 100 }]";
         let series = "events = [\"instructions\"]\ninterval-ns = 2_000_000";
-        let gate = "events = [\"instructions:u\"]\nstart-at = \"t:here\"";
+        let gate = "events = [\"instructions:u\"]\nstart-at = [\"t:here\"]";
         let passes = "events = [\"instructions:u\"]\npasses = 3";
         for (text, part) in [
             (task("count", every, ""), "every and preset are of one processor's counter"),

@@ -202,7 +202,18 @@ fn c3_a_set_is_bound_to_what_there_is() {
         (item(&[set(Bind::Tasks(alloc::vec![2]), false)]), "the index of a task is 2"),
         (alone(Bind::Tasks(alloc::vec![1, 1])), "names task 1 twice"),
         (alone(Bind::Processor(256)), "cpu is 256"),
-        (Count { interval_ns: 1, ..alone(Bind::System) }, "one set that counts one processor"),
+        (Count { console: true, ..alone(Bind::AllProcessors) }, "on several processors"),
+        (
+            Count {
+                console: true,
+                workload: Workload { tasks: alloc::vec![task("a", None)], ..item(&[]).workload },
+                ..item(&[CountSet {
+                    schedule: crate::count::Schedule { wait: true, ..Default::default() },
+                    ..set(Bind::System, false)
+                }])
+            },
+            "console is given beside sets with at",
+        ),
         (item(&alloc::vec![sets[0].clone(); 17]), "the number of sets is 17"),
     ] {
         let error = check(bad).unwrap_err().to_string();

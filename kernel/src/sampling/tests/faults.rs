@@ -81,7 +81,11 @@ fn i3_interrupts_that_never_stop_are_cut_off_and_named() {
     let Err(Unmeasured::Refused(text)) = measure(&mut host, 0, &item, &mut |_| ()) else {
         panic!("it is not refused");
     };
-    assert!(text.starts_with("the PMU's interrupt came 1000 times without an overflow"), "{text}");
+    // A thousand more than those with an overflow.
+    let times = text.strip_prefix("the PMU's interrupt came ").and_then(|rest| rest.split_once(' '));
+    let (times, rest) = times.expect("how often it came");
+    assert!(times.parse::<u64>().unwrap() >= 1_000, "{text}");
+    assert!(rest.starts_with("times without an overflow"), "{text}");
 }
 
 #[test]

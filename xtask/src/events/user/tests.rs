@@ -87,7 +87,7 @@ fn m1_an_event_that_is_not_understood_is_named_and_the_others_are_taken() {
     assert!(lines.len() == 22 && lines[21].ends_with("and 30 more"), "{lines:?}");
     let (_, lines) =
         merge(r#"[{"EventName": "MY,EVENT", "Counter": "0"}]"#, Some("skylake")).unwrap();
-    assert!(lines[1].contains("MY,EVENT is taken as MY_EVENT"), "{lines:?}");
+    assert!(lines[1].contains("MY,EVENT is read as MY_EVENT"), "{lines:?}");
 }
 
 /// The Silvermont file has two unit masks and one MSR, and numbers fixed counters from 1.

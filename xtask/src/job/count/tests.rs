@@ -193,7 +193,7 @@ fn c3_a_bind_to_what_is_not_there_is_said_with_line_and_column() {
         ("\"all-cpus\"", "3", &["line 10", "expected \"system\", \"all-cpus\", { cpu = N }"]),
         ("name = \"who\"", "bind = \"system\"", &["job.toml:3:8:", "beside sets"]),
         ("name = \"who\"", "events = [\"cycles\"]", &["job.toml:2:", "both given"]),
-        ("name = \"who\"", "interval-ns = 3000000", &["job.toml:2:", "one set that counts one"]),
+        ("name = \"who\"", "console = true", &["job.toml:2:", "on several processors"]),
         ("events = [\"cycles\"]\nbind = { cpu", "bind = { cpu", &["missing field `events`"]),
         ("cpu = 1\n", "cpu = 300\n", &["task `second`: cpu is 300"]),
         ("cpu = 1\n", "cpu = 1\nparent = \"first\"\n", &["its parent `first` runs on processor 0"]),
