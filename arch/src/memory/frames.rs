@@ -85,7 +85,7 @@ impl Frames {
         core::mem::replace(&mut self.regions, [NONE; MAX_REGIONS]).into_iter().take(count)
     }
 
-    /// From now on memory in these ranges is given out before other memory; more than [`MAX_NEAR`] are not looked at.
+    /// From now on memory in these ranges is given out before other memory; more than 16 are not looked at.
     pub fn prefer(&mut self, near: &[Region]) {
         self.near = [NONE; MAX_NEAR];
         for range in self.take() {

@@ -82,7 +82,8 @@ fn i3_interrupts_that_never_stop_are_cut_off_and_named() {
         panic!("it is not refused");
     };
     // A thousand more than those with an overflow.
-    let times = text.strip_prefix("the PMU's interrupt came ").and_then(|rest| rest.split_once(' '));
+    let times =
+        text.strip_prefix("the PMU's interrupt came ").and_then(|rest| rest.split_once(' '));
     let (times, rest) = times.expect("how often it came");
     assert!(times.parse::<u64>().unwrap() >= 1_000, "{text}");
     assert!(rest.starts_with("times without an overflow"), "{text}");
