@@ -2,7 +2,7 @@
 
 use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
 use super::{gate, moving, schedule};
-use crate::count::{Bind, Count, CountRequest, MAX_SETS, Schedule};
+use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
 
 pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
@@ -40,7 +40,7 @@ fn check_console(count: &Count) -> Result<(), LimitError> {
     if !count.gate.is_empty() {
         return Err(LimitError::ConsoleWithGate);
     }
-    if count.sets.iter().any(|set| set.schedule != Schedule::default()) {
+    if count.sets.iter().any(|set| set.schedule.is_given()) {
         return Err(LimitError::ConsoleOfScheduled);
     }
     let tasks = &count.workload.tasks;

@@ -15,6 +15,10 @@ pub(super) fn check_count(count: &Count) -> Result<(), LimitError> {
         "cpus is given, but passes ends counting on one processor by itself, and the task goes on elsewhere"
     } else if count.interval_ns > 0 {
         "cpus is given, but rows of the series (interval-ns) end at the ticks of one processor"
+    } else if count.console {
+        "cpus is given, but the console is one processor's"
+    } else if count.sets.iter().any(|set| set.schedule.is_given()) {
+        "cpus is given, but sets with at, until or wait come and go at the ticks and markers of one processor"
     } else if !count.gate.is_empty() {
         "cpus is given, but the debug registers of start-at and stop-at are one processor's"
     } else {
@@ -32,7 +36,7 @@ pub(super) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
 #[cfg(test)]
 mod tests {
     use crate::affinity::Affinity;
-    use crate::count::{Count, CountRequest};
+    use crate::count::{Count, CountRequest, CountSet, Schedule};
     use crate::limits::check_count;
     use crate::workload::tests::task;
     use crate::workload::{Task, Workload};
@@ -62,6 +66,20 @@ mod tests {
             (Count { requests: vec![request(None, 1)], ..good.clone() }, "every and preset"),
             (Count { passes: 1, ..good.clone() }, "passes ends counting"),
             (Count { interval_ns: 1, ..good.clone() }, "interval-ns"),
+            (Count { console: true, ..good.clone() }, "the console"),
+            (
+                Count {
+                    requests: vec![],
+                    sets: vec![CountSet {
+                        name: "s".into(),
+                        requests: vec![request(None, 0)],
+                        schedule: Schedule { wait: true, ..Schedule::default() },
+                        ..CountSet::default()
+                    }],
+                    ..good.clone()
+                },
+                "at, until or wait",
+            ),
         ] {
             let error = check_count(&bad).unwrap_err().to_string();
             assert!(error.starts_with("task 0 (`goes`): cpus is given, but"), "{error}");
