@@ -60,8 +60,8 @@ pub const HELP: [(&str, &str); 11] = [
     ("read [SET]", "counts of one set, or of all"),
     ("status [SET]", "the same with registers, and counts at the last overflow"),
     ("start SET", "it counts"),
-    ("stop SET", "it stands still"),
-    ("next SET", "its next group counts; behind the last one a pass is over"),
+    ("stop SET", "it stops counting"),
+    ("next SET", "its next group counts; after the last one a pass is complete"),
     (
         "modify SET EVENT [event=OTHER] [every=N] [preset=N]",
         "another request; its count begins anew",

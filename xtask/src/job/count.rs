@@ -86,6 +86,7 @@ pub(crate) struct RawCount {
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    /// Memory besides the areas of each task; all of them share it.
     #[serde(default)]
     memory: Vec<MemoryFile>,
     /// The tasks, parents before their children.

@@ -131,6 +131,7 @@ pub(crate) struct RawSample {
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    /// Memory besides the areas of each task; all of them share it.
     #[serde(default)]
     memory: Vec<MemoryFile>,
     /// Tasks, in place of one code.
