@@ -1,9 +1,9 @@
 //! The debug registers: breakpoints on instructions and on data (SDM vol. 3, 17.2; AMD APM vol. 2, 13.1).
 
 use crate::interrupts::{self, TrapFrame, exception};
-use crate::smp::Processor;
+use crate::smp::{self, Processor};
 use core::arch::asm;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
 
 /// DR6 without anything: bits 4 to 11 and 16 to 31 read as 1 (SDM vol. 3, figure 17-1).
 const IDLE: u64 = 0xffff_0ff0;
@@ -16,15 +16,14 @@ pub const RESUME_FLAG: u64 = 1 << 16;
 /// instruction, which is to be executed without its breakpoint then. It runs with interrupts off.
 pub type Handler = fn(&mut TrapFrame, u64) -> Option<bool>;
 
-static HANDLER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
-
 /// Sets DR0 to DR3 and DR7, and hands debug exceptions to `handler`; those that it does not take are handled as ever.
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded. What the kernel itself executes or touches may have no breakpoint, unless `handler` and
 /// what leads to it do not.
 pub unsafe fn set_breakpoints([a, b, c, d]: [u64; 4], dr7: u64, handler: Handler) {
-    HANDLER.store(handler as *mut (), Ordering::Relaxed);
+    smp::this().debug_handler.store(handler as *mut (), Ordering::Relaxed);
+    // For all processors, and for good: those without a handler of their own have it handled as ever.
     interrupts::set_handler(exception::DEBUG.0, Some(on_debug));
     clear_status();
     // SAFETY: the caller's promise; the handler is in place.
@@ -41,7 +40,7 @@ pub unsafe fn set_breakpoints([a, b, c, d]: [u64; 4], dr7: u64, handler: Handler
 pub fn clear_breakpoints() {
     // SAFETY: breakpoints are the firmware's own.
     unsafe { asm!("mov dr7, {}", in(reg) OFF, options(nostack, preserves_flags)) };
-    interrupts::set_handler(exception::DEBUG.0, None);
+    smp::this().debug_handler.store(core::ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// DR6 to idle: the processor sets bits and never clears one.
@@ -51,12 +50,17 @@ pub(crate) fn clear_status() {
 }
 
 fn on_debug(frame: &mut TrapFrame) {
+    let handler = Processor::of_frame(frame).debug_handler.load(Ordering::Relaxed);
+    if handler.is_null() {
+        interrupts::unexpected(frame);
+        return;
+    }
     let dr6: u64;
     // SAFETY: as above.
     unsafe { asm!("mov {}, dr6", out(reg) dr6, options(nomem, nostack, preserves_flags)) };
     clear_status();
-    // SAFETY: the only values ever stored, other than null, are `Handler`s, and this function is set after them.
-    let handler: Handler = unsafe { core::mem::transmute(HANDLER.load(Ordering::Relaxed)) };
+    // SAFETY: the only values ever stored, other than null, are `Handler`s.
+    let handler: Handler = unsafe { core::mem::transmute(handler) };
     match handler(frame, dr6) {
         Some(true) => frame.rflags |= RESUME_FLAG,
         Some(false) => {}

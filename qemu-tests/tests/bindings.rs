@@ -168,7 +168,7 @@ fn i6_who_is_refused_waits_in_vain_or_never_asks_has_no_counts_and_says_why() {
         });
         assert!(why[0].starts_with("busy: 1 tasks count"), "{why:?}");
         assert!(why[1].starts_with("it waited to the end; busy: 1 tasks count"), "{why:?}");
-        assert!(why[2].starts_with("it never asked"), "{why:?}");
+        assert!(why[2].starts_with("its time or marker never came"), "{why:?}");
         assert_eq!(count.sets[2].waiting, Some(BindMoment::default()), "{model:?}");
         // Without leave the item fails.
         let job = job.replace("allow-uncounted = true\n", "");

@@ -68,7 +68,7 @@ fn x4_two_runs_of_a_job_are_equal_and_one_changed_instruction_is_found_and_nothi
     fs::write(folder.join("job.toml"), JOB).unwrap();
     let first = call(folder, &["run", "job.toml", "--save-baseline", "main"]);
     assert_eq!(first.code, 0, "{first:#?}");
-    assert!(first.err.contains("baseline main: kept in "), "{first:#?}");
+    assert!(first.err.contains("baseline main: saved in "), "{first:#?}");
     // The value of every run is kept for the test, and not shown to who did not ask.
     assert!(!first.out.contains("each run, as counted"), "{first:#?}");
     let kept = fs::read_to_string(folder.join("baselines/main.json")).unwrap();

@@ -38,6 +38,8 @@ pub struct Processor {
     pub handlers_data: AtomicPtr<()>,
     /// What its counters are to do when the kernel is gone; null: that is not put off ([`crate::interrupts::deferring`]).
     pub(crate) deferred: AtomicPtr<Deferred>,
+    /// Who gets its debug exceptions while it has breakpoints ([`crate::debug::Handler`]); null: nobody.
+    pub(crate) debug_handler: AtomicPtr<()>,
     /// Its descriptor tables ([`crate::descriptors::Tables`]); null before they are loaded.
     pub(crate) tables: AtomicPtr<()>,
     /// How often each vector was taken through its stub.
@@ -67,6 +69,7 @@ impl Processor {
             tasks: AtomicPtr::new(core::ptr::null_mut()),
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),
             deferred: AtomicPtr::new(core::ptr::null_mut()),
+            debug_handler: AtomicPtr::new(core::ptr::null_mut()),
             tables: AtomicPtr::new(core::ptr::null_mut()),
             taken: [const { AtomicU64::new(0) }; 256],
             taken_in_all: AtomicU64::new(0),

@@ -71,9 +71,7 @@ impl Allocation {
             Self::Waits { cpu, error } => {
                 Some(alloc::format!("it waited to the end; {}", on(*cpu, error)))
             }
-            Self::Awaited => {
-                Some("it never asked: the tasks were done before its time".to_string())
-            }
+            Self::Awaited => Some("its time or marker never came on its processor".to_string()),
             Self::Counts | Self::Evicted(_) | Self::Released => None,
         }
     }

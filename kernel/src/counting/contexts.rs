@@ -44,6 +44,8 @@ struct Binding {
     claim: Claim,
     /// Whether the claim holds, as of the last change of owners: a switch does not ask them all.
     valid: bool,
+    /// Whether it may get the counters and lose them while tasks run ([`Contexts::prepare`]).
+    is_prepared: bool,
     /// Whether each task is counted; for the system, all are.
     counted: Vec<bool>,
     /// What each task came to, its children that have exited included, and after them what ran in no task.
@@ -179,6 +181,7 @@ impl Contexts {
         Ok(Binding {
             claim,
             valid: true,
+            is_prepared: false,
             counted: counted.collect(),
             inherited: alloc::vec![counts.clone(); usize::from(self.tasks)],
             alone: false,
@@ -214,8 +217,9 @@ impl Contexts {
         // A set of its own comes before the parent's.
         let own = self.bindings.iter().any(|binding| binding.valid && binding.counts(Some(task)));
         for binding in &mut self.bindings {
-            let inherits = binding.valid
-                && !own
+            // A binding that may get the counters later is one then of the children that exist by that time.
+            let may_count = binding.is_prepared || (binding.valid && !own);
+            let inherits = may_count
                 && !binding.alone
                 && parent.is_some_and(|parent| binding.counts(Some(parent)));
             let index = usize::from(task);

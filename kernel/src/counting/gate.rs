@@ -15,6 +15,10 @@ use protocol::record::CountGate;
 pub const IN_RING_0: &str = "between addresses an event with a period is counted in ring 3 only (`:u`): in ring 0 the handlers \
                              of its overflows would be counted as well";
 
+/// The same of an event of ring 3: what starts the counters again after an overflow would be put off to the kernel's next entry.
+pub const BESIDE_RING_0: &str = "between addresses an event with a period is not counted together with an event that counts ring 0: \
+                                 give one of them an item of its own";
+
 /// Where a task is in memory: its init code, and the registers that point to its data.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Begin {

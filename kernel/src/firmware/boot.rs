@@ -50,6 +50,9 @@ pub struct Ready {
 /// Devices lie below 4 GiB even where memory does not reach that far.
 const FOUR_GIB: u64 = 4 << 30;
 
+/// Reserved ranges of memory are smaller, and holes in the address space larger: AMD's at 1 TiB has 12 GiB.
+const MOST_RESERVED: u64 = 64 << 20;
+
 /// What the firmware may have to look at: memory, and tables that lie in it. Reserved ranges above 4 GiB can
 /// be holes at the very end of the address space (AMD's at 1 TiB), and a map up to there is waste.
 fn is_worth_mapping(region: &MemoryRegion) -> bool {
@@ -59,7 +62,9 @@ fn is_worth_mapping(region: &MemoryRegion) -> bool {
         MemoryRegionKind::UnknownBios(3 | 4) | MemoryRegionKind::UnknownUefi(9 | 10)
     );
     let is_memory = matches!(region.kind, MemoryRegionKind::Usable | MemoryRegionKind::Bootloader);
-    region.end <= FOUR_GIB || is_memory || holds_tables
+    // Reserved memory may hold tables as well; holes are larger.
+    let is_small = region.end - region.start <= MOST_RESERVED;
+    region.end <= FOUR_GIB || is_memory || holds_tables || is_small
 }
 
 /// The last free pages below 1 MiB. Page 0 is left alone: its number is what a startup interrupt without one has.

@@ -143,7 +143,7 @@ impl Driver {
         Some(match step {
             Step::Wait => format!("{file}:{line}: no task waited for the console any more"),
             Step::Send(sent) => {
-                format!("{file}:{line}: `{sent}` was not sent: no console was open any more")
+                format!("{file}:{line}: `{sent}` was not sent: no console was open")
             }
         })
     }
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(driven(&mut driver, &records), ["quit\n", "", ""]);
         driver.script.as_mut().unwrap().1.pop_front();
         let said = driver.complaint().unwrap();
-        assert_eq!(said, "s:3: `go` was not sent: no console was open any more");
+        assert_eq!(said, "s:3: `go` was not sent: no console was open");
     }
 
     #[test]

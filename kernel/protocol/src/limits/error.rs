@@ -149,7 +149,7 @@ pub enum LimitError {
     #[error("at-us or until-us is given, but tick-ns is 0: sets are bound and released at ticks")]
     TimeWithoutTick,
     /// A set that would be released as it is bound.
-    #[error("a set is bound and released at the same moment")]
+    #[error("a set is released at the tick or marker at which it is bound, or before")]
     BoundForNoTime,
     /// Rows of a set that may have no counters.
     #[error(

@@ -1,7 +1,7 @@
 //! Bounds of the times at which sets are bound and released.
 
 use super::{LimitError, range};
-use crate::count::{Bind, Count, When};
+use crate::count::{Bind, Count, CountSet, When};
 use crate::workload::{MAX_LIMIT_US, Workload};
 
 /// Times for which a set had the counters of a processor, for a record: some 150 bytes each on the serial line.
@@ -18,11 +18,15 @@ pub(super) fn check(count: &Count) -> Result<(), LimitError> {
             }
         }
     }
-    if count
-        .sets
-        .iter()
-        .any(|set| set.schedule.at.is_some() && set.schedule.at == set.schedule.until)
-    {
+    // Both take effect at ticks.
+    let ends_too_early = |set: &CountSet| {
+        let (Some(at), Some(until)) = (set.schedule.at, set.schedule.until) else { return false };
+        match (at.tick(count.workload.tick_ns), until.tick(count.workload.tick_ns)) {
+            (Some(at), Some(until)) => until <= at,
+            _ => at == until,
+        }
+    };
+    if count.sets.iter().any(ends_too_early) {
         return Err(LimitError::BoundForNoTime);
     }
     let scheduled = count.sets.iter().any(|set| set.schedule.is_given());
@@ -87,13 +91,24 @@ mod tests {
         ];
         assert_eq!(check(&count(&good)), Ok(()));
         assert_eq!(check(&count(&[set(Bind::System, Some(time), None)])), Ok(()));
+        let after = |us| Some(When::Microseconds(us));
+        assert_eq!(check(&count(&[set(Bind::System, after(1_000), after(1_001))])), Ok(()));
         let zero = Some(When::Microseconds(0));
         let (all, both) = (Bind::AllProcessors, Bind::Tasks(vec![0, 1]));
         let waits = Schedule { wait: true, ..Schedule::default() };
         let waiting = CountSet { schedule: waits, ..set(one.clone(), None, None) };
         for (bad, part) in [
             (count(&[set(one.clone(), zero, None)]), "at-us or until-us is 0"),
-            (count(&[set(one.clone(), Some(marker), Some(marker))]), "at the same"),
+            (
+                count(&[set(one.clone(), Some(marker), Some(marker))]),
+                "released at the tick or marker",
+            ),
+            // Both of the first tick, and the wrong way round.
+            (count(&[set(one.clone(), after(100), after(200))]), "released at the tick or marker"),
+            (
+                count(&[set(one.clone(), after(5_000), after(200))]),
+                "released at the tick or marker",
+            ),
             (count(&[set(one.clone(), None, Some(marker)), set(all, None, None)]), "set `s`"),
             (count(&[set(Bind::System, Some(marker), None)]), "several processors"),
             (count(&[set(both, Some(marker), None)]), "several processors"),

@@ -20,7 +20,7 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<usize, ContextError> {
         let mut binding = self.try_on(set, run, driver, Claim::nobodys(scope), platform)?;
-        (binding.valid, binding.alone) = (false, alone);
+        (binding.valid, binding.is_prepared, binding.alone) = (false, true, alone);
         self.bindings.push(binding);
         Ok(self.bindings.len() - 1)
     }

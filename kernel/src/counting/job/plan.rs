@@ -1,6 +1,6 @@
 //! Finding counters for a set of a job, and saying what of it cannot be counted.
 
-use crate::counting::gate::{IN_RING_0, in_ring_0};
+use crate::counting::gate::{BESIDE_RING_0, IN_RING_0, in_ring_0};
 use crate::counting::request::Request;
 use crate::counting::{Set, SetError, Sharing};
 use crate::events::Known;
@@ -42,7 +42,7 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
             Ok(set) => match (periods_in_ring_0(item, &set), too_often(item.at_overflow, &set)) {
                 (None, None) => return Planned { set: Some(set), events: left, uncounted },
-                (Some(index), _) => (index, IN_RING_0.to_string()),
+                (Some((index, reason)), _) => (index, reason.to_string()),
                 (None, Some(refused)) => refused,
             },
             Err(SetError::Request { index, reason, attribute, .. }) => {
@@ -65,12 +65,17 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     Planned { uncounted, ..Planned::default() }
 }
 
-/// A request that counts ring 0 after a period, between addresses.
-fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<usize> {
+/// A request with a period that cannot be counted between addresses, and why: it counts ring 0, or another one does.
+fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<(usize, &'static str)> {
     if !item.gated {
         return None;
     }
-    in_ring_0(set, |request| set.requests()[request].every.is_some())
+    let has_period = |request: usize| set.requests()[request].every.is_some();
+    if let Some(index) = in_ring_0(set, has_period) {
+        return Some((index, IN_RING_0));
+    }
+    in_ring_0(set, |_| true)?;
+    (0..set.requests().len()).find(|&index| has_period(index)).map(|index| (index, BESIDE_RING_0))
 }
 
 /// Least number of events between two overflows of a request that counts ring 0: the handler's own way out is counted

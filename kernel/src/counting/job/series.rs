@@ -221,7 +221,10 @@ impl Followed {
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         let mut add = |place: usize, raw: u64| {
-            if let (Some(into), Some(last)) = (row.get_mut(place), self.last.get_mut(place)) {
+            // Between addresses more may have been taken out than there was: then the next row makes up for it.
+            if let (Some(into), Some(last)) = (row.get_mut(place), self.last.get_mut(place))
+                && raw.wrapping_sub(*last).cast_signed() >= 0
+            {
                 *into = into.wrapping_add(raw.wrapping_sub(*last));
                 *last = raw;
             }

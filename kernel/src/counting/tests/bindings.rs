@@ -192,6 +192,30 @@ fn i6_times_are_ticks_and_each_is_noticed_once() {
 }
 
 /// A child of a task that is counted has a set of its own for a while, and its parent's before and after.
+/// Children begin with the first run of their parent, before any marker: a set that gets the counters later counts them all the same.
+#[test]
+fn i6_i8_children_are_counted_by_a_set_that_is_bound_after_they_began() {
+    let (at, until) = (Some(When::Marker(1)), Some(When::Marker(2)));
+    let job = job(vec![
+        set("parent, later".into(), Some(0), Schedule { at, ..Schedule::default() }, false),
+        // While this one has the counters, the child is its own; then its parent's.
+        set("child".into(), Some(2), Schedule { until, ..Schedule::default() }, false),
+    ]);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        processor.run.created(2, Some(0));
+        processor.switch(Some(2));
+        for (instructions, marker) in [(10, 1), (200, 2), (3_000, 3)] {
+            processor.bench.run(Ring::User, instructions);
+            processor.marker(marker);
+        }
+        let result = processor.end(&job, sets);
+        assert_eq!(found(&result.sets[0]), ([0, 0, 3_000], 3_000, 3_000), "{model:?}");
+        assert_eq!(found(&result.sets[1]), ([0, 0, 210], 210, 210), "{model:?}");
+    }
+}
+
 #[test]
 fn i6_i8_a_set_of_its_own_comes_before_the_parents_while_it_has_the_counters() {
     let (at, until) = (Some(When::Marker(1)), Some(When::Marker(2)));

@@ -2,7 +2,7 @@
 
 use super::jobs::{event, item};
 use super::*;
-use crate::counting::gate::{Begin, IN_RING_0};
+use crate::counting::gate::{BESIDE_RING_0, Begin, IN_RING_0};
 use crate::counting::job::{CountRun, Sets, plan, whole};
 use arch::pmu::Deferred;
 use protocol::count::Count;
@@ -204,8 +204,15 @@ fn m14_between_addresses_a_period_is_counted_in_ring_3_alone() {
         // Which of them a model has no counters for is another matter.
         assert_eq!(left[0], ("r00c0", IN_RING_0), "{model:?}");
         assert!(left.iter().skip(1).all(|(_, reason)| *reason != IN_RING_0), "{model:?}");
+        // Beside one that counts ring 0 it is not counted either.
+        assert_eq!(left[1], ("r00c0:u", BESIDE_RING_0), "{model:?}");
+        let mut job = gated(&["r00c0:u", "r00c0:u"]);
+        job.requests[0].every = Some(1000);
+        let planned = plan(&job.all_sets()[0], &known);
+        assert!(planned.uncounted.iter().all(|one| one.reason != BESIDE_RING_0), "{model:?}");
         // Without a gate it is counted.
-        let job = Count { gate: vec![], ..job };
+        let mut job = Count { gate: vec![], ..gated(&["r00c0:u", "r00c0", "r00c0"]) };
+        job.requests[0].every = Some(1000);
         let planned = plan(&job.all_sets()[0], &known);
         assert!(planned.uncounted.iter().all(|one| one.reason != IN_RING_0), "{model:?}");
     }
