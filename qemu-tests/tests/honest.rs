@@ -98,7 +98,7 @@ fn x11_counts_that_are_scaled_or_shared_are_named() {
         (Model::Haswell, "shared", Lie::Shared, "br_inst_retired.conditional"),
     ]);
     let certificate = certificate(Model::Zen2, Some("shared"));
-    assert!(certificate.branches.contains("rr cannot rely on them"), "{certificate:?}");
+    assert!(certificate.branches.contains("rr cannot use them"), "{certificate:?}");
 }
 
 #[test]
