@@ -106,7 +106,7 @@ fn collect_says_what_is_no_stick_and_what_is_not_on_one() {
         .fails_with(2, &["text is not a stick of `image --save on`: no partition table"]);
     call(&["none"]).fails_with(2, &["cannot read none"]);
     image(folder.path(), "off.img", JOB, &["--save", "off"]);
-    call(&["off.img"]).fails_with(2, &["off.img is no stick", "no folder barecount"]);
+    call(&["off.img"]).fails_with(2, &["off.img is not a stick", "no folder barecount"]);
     image(folder.path(), "new.img", JOB, &[]);
     call(&["new.img"]).fails_with(2, &["0 saved, room for 11 more", "it has no complete report"]);
     call(&["new.img", "--report", "7"]).fails_with(2, &["new.img: no report 7"]);
