@@ -83,10 +83,8 @@ fn i6_who_waits_longest_is_first_and_waits_on_for_all_its_processors() {
 
 #[test]
 fn i6_a_set_whose_time_ends_while_it_waits_gets_no_counters() {
-    let mut ledger = begun(&[
-        set(&[(0, None)], None, Some(2)),
-        waits(set(&[(0, Some(1))], None, Some(1))),
-    ]);
+    let mut ledger =
+        begun(&[set(&[(0, None)], None, Some(2)), waits(set(&[(0, Some(1))], None, Some(1)))]);
     assert!(matches!(ledger.allocation(1), Allocation::Waits { .. }));
     assert!(reaches(&mut ledger, 1));
     assert_eq!(*ledger.allocation(1), Allocation::Released);
