@@ -109,6 +109,15 @@ impl AllSeries {
         }
     }
 
+    /// Does `work` with each claim that a series follows.
+    fn each(
+        &mut self,
+        mut work: impl FnMut(&mut Followed) -> Result<(), ContextError>,
+    ) -> Result<(), ContextError> {
+        let mut all = self.all.iter_mut().flat_map(|series| &mut series.followed);
+        all.try_for_each(|followed| unless_lost(work(followed)))
+    }
+
     /// A task is about to exit, which adds its counts to those of `heir`.
     pub(super) fn exits(
         &mut self,
@@ -116,7 +125,7 @@ impl AllSeries {
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.all.iter_mut().try_for_each(|series| series.exits(heir, contexts, platform))
+        self.each(|followed| followed.exits(heir, contexts, platform))
     }
 
     /// It has exited. The rows have its counts where they were counted: as the task's.
@@ -126,7 +135,7 @@ impl AllSeries {
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.all.iter_mut().try_for_each(|series| series.exited(heir, contexts, platform))
+        self.each(|followed| followed.exited(heir, contexts, platform))
     }
 
     /// The rows, set by set, and how many found no room.
@@ -172,26 +181,6 @@ impl Series {
         Ok(())
     }
 
-    fn exits(
-        &mut self,
-        heir: u16,
-        contexts: &mut Contexts,
-        platform: &mut dyn Platform,
-    ) -> Result<(), ContextError> {
-        let mut each = self.followed.iter_mut();
-        each.try_for_each(|followed| unless_lost(followed.exits(heir, contexts, platform)))
-    }
-
-    fn exited(
-        &mut self,
-        heir: u16,
-        contexts: &mut Contexts,
-        platform: &mut dyn Platform,
-    ) -> Result<(), ContextError> {
-        let mut each = self.followed.iter_mut();
-        each.try_for_each(|followed| unless_lost(followed.exited(heir, contexts, platform)))
-    }
-
     fn rows(self) -> impl Iterator<Item = CountInterval> {
         let (events, set) = (self.events, self.set);
         let interval = move |(tsc, figures): (u64, Vec<u64>)| {
@@ -221,12 +210,9 @@ impl Followed {
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         let mut add = |place: usize, raw: u64| {
-            // Between addresses more may have been taken out than there was: then the next row makes up for it.
-            if let (Some(into), Some(last)) = (row.get_mut(place), self.last.get_mut(place))
-                && raw.wrapping_sub(*last).cast_signed() >= 0
-            {
-                *into = into.wrapping_add(raw.wrapping_sub(*last));
-                *last = raw;
+            if let (Some(into), Some(last)) = (row.get_mut(place), self.last.get_mut(place)) {
+                let more = since(last, raw);
+                *into = into.wrapping_add(more);
             }
         };
         // The tasks first: reading the whole counts for the kernel, so that no task has more than all.
@@ -260,5 +246,31 @@ impl Followed {
             *last = last.wrapping_add(count.raw.wrapping_sub(*before));
         }
         Ok(())
+    }
+}
+
+/// What was counted since the `last` reading, which becomes `raw`. Between addresses more may have been taken out than was
+/// counted: then it is nothing, and the next reading makes up for it.
+const fn since(last: &mut u64, raw: u64) -> u64 {
+    let more = raw.wrapping_sub(*last);
+    if more.cast_signed() < 0 {
+        return 0;
+    }
+    *last = raw;
+    more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::since;
+
+    #[test]
+    fn m14_a_row_is_never_below_nothing_and_rows_add_up() {
+        let mut last = 100;
+        let rows = [130, 127, 129, 140].map(|raw| since(&mut last, raw));
+        assert_eq!((rows, last), ([30, 0, 0, 10], 140));
+        // A count that wraps goes on.
+        let mut last = u64::MAX - 1;
+        assert_eq!((since(&mut last, 3), last), (5, 3));
     }
 }
