@@ -122,7 +122,11 @@ asm = "mov eax, 3; int 0x86"
                 "tick-ns = 0",
                 &["job.toml:2:1:", "at-us or until-us", "tick-ns is 0"],
             ),
-            ("at-us = 70", "at-marker = 3", &["job.toml:2:1:", "at the same moment"]),
+            (
+                "at-us = 70",
+                "at-marker = 3",
+                &["job.toml:2:1:", "is released at the tick or marker"],
+            ),
             ("name = \"who\"", "interval-ns = 20_000", &["job.toml:2:1:", "interval-ns"]),
             (
                 "until-us = 90",
