@@ -201,4 +201,15 @@ mod tests {
             prop_assert_eq!(there, wanted);
         }
     }
+
+    /// The places that are left have number 0, which no selector has.
+    #[test]
+    fn m14_another_register_than_a_selector_is_written_as_it_is() {
+        let mut deferred = of(Registers::Selects([0x10, 0x12, 0, 0, 0, 0, 0, 0]));
+        for msr in [0x14, 0] {
+            let write = Write::new(Msr(msr), ENABLE | 5);
+            assert_eq!(deferred.take(write), write);
+            assert!(deferred.off().is_empty() && deferred.on().is_empty(), "{msr:#x}");
+        }
+    }
 }

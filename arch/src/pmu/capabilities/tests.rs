@@ -42,8 +42,9 @@ impl Registers for MadeUp {
         let found = self.registers.iter().find(|(one, _)| *one == msr.0);
         found.map(|(_, value)| *value).ok_or(Absent)
     }
-    fn wrmsr(&mut self, _: Msr, _: u64) -> Result<(), Absent> {
-        unreachable!("nothing is written")
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        assert_eq!((msr, value), (msr::IA32_BIOS_SIGN_ID, 0), "nothing else is written");
+        Ok(())
     }
     fn rdpmc(&mut self, _: u32) -> Result<u64, Absent> {
         unreachable!("no counter is read")
@@ -341,4 +342,98 @@ fn all_fixed_counters_but_4_and_5_count_with_any_code() {
     let certain: Vec<Counter> = has.certain_fixeds().collect();
     assert_eq!(certain, [0, 1, 2, 3, 6].map(Counter::Fixed));
     assert!(!Counter::General(4).may_stand_still());
+}
+
+#[test]
+fn i11_erratum_420_of_ibs_is_of_family_10h_alone() {
+    let erratum = |family| amd::read(&mut amd(), family).unwrap().ibs_erratum_420;
+    assert_eq!([0xf, 0x10, 0x11, 0x19].map(erratum), [false, true, false, false]);
+}
+
+/// Leaf 0x1C EBX[2] (SDM vol. 2, CPUID).
+#[test]
+fn s2_architectural_records_are_stacks_of_calls_where_leaf_1c_says_so() {
+    let kind = LbrKind::Architectural { depth: 32, mispredict: true, filter: true };
+    let stacks = |ebx| branches::have_call_stacks(&intel().leaf(0x1c, 0, [0xff, ebx, 0, 0]), kind);
+    assert_eq!([0, 2, 4, 6].map(stacks), [false, false, true, true]);
+}
+
+/// Linux, `intel_pmu_lbr_init_knl`: Knights Landing and Knights Mill say 1 and have 3. Other processors mean what they say.
+#[test]
+fn s2_records_of_knights_landing_have_the_flag_of_format_3() {
+    let format = |signature, said| {
+        let machine = intel().leaf(1, 0, [signature, 0, PDCM, 0]).has(0x345, said);
+        let mut machine = machine.has(0x1c9, 0).has(0x680 + 7, 0);
+        let has = super::intel::read(&mut machine).unwrap();
+        match branches::read(&mut machine, &has) {
+            LbrKind::Legacy { format, .. } => format,
+            other => panic!("{other:?}"),
+        }
+    };
+    // Family 6: models 0x57 and 0x85, and Skylake. Family 15 with model 7 and an extended one of 5 is not of these.
+    let of = |said| [0x5_0670, 0x8_0650, 0x5_06e0, 0x5_0f70].map(|one| format(one, said));
+    assert_eq!(of(1), [3, 3, 1, 1]);
+    assert_eq!(of(5), [5; 4]);
+}
+
+/// Linux, `intel_pmu_init`: Alder Lake's performance cores have two counters and slots in addition to what both kinds share.
+#[test]
+fn i11_a_performance_core_without_leaf_23_has_what_answers_beside_the_shared_counters() {
+    const HYBRID: u32 = 1 << 15;
+    let leaf_a = |general: u32| [5 | general << 8 | 48 << 16 | 8 << 24, 0, 7, 3 | 48 << 5];
+    let core = intel()
+        .leaf(0, 0, [0x20, 0, 0, 0])
+        .leaf(1, 0, [0x9_0672, 0, PDCM, 0])
+        .leaf(7, 0, [0, 0, 0, HYBRID])
+        .leaf(0xa, 0, leaf_a(6))
+        .leaf(0x1a, 0, [0x40 << 24, 0, 0, 0]);
+    let answers = core.has(0xc1 + 6, 0).has(0xc1 + 7, 0).has(0x309 + 3, 0);
+    let seen = |machine: &MadeUp| {
+        let has = of_intel(machine);
+        (has.general, has.fixed)
+    };
+    let shared = (0x3f, 7);
+    assert_eq!(seen(&answers), (0xff, 0xf));
+    assert_eq!(seen(&core), shared, "none answers");
+    assert_eq!(seen(&answers.without(0xc1 + 7)), (0x3f, 0xf), "one is missing");
+    assert_eq!(seen(&answers.leaf(1, 0, [0x5_06e3, 0, PDCM, 0])), shared, "another model");
+    assert_eq!(seen(&answers.leaf(1, 0, [0x9_0f72, 0, PDCM, 0])), shared, "another family");
+    assert_eq!(seen(&answers.leaf(0, 0, [0x19, 0, 0, 0])), shared, "no leaf 0x1A");
+    assert_eq!(seen(&answers.leaf(7, 0, [0, 0, 0, 0])), shared, "all cores of one kind");
+    assert_eq!(seen(&answers.leaf(0x1a, 0, [0x20 << 24, 0, 0, 0])), shared, "a small core");
+    assert_eq!(seen(&answers.leaf(0xa, 0, leaf_a(4))), (0xf, 7), "a hypervisor's choice");
+}
+
+/// Sub-leaves 4 and 5 of leaf 0x23 are there together, or there is no architectural PEBS.
+#[test]
+fn s1_architectural_pebs_takes_both_of_its_sub_leaves() {
+    let offers = |bits| {
+        let machine = intel().leaf(7, 1, [1 << 8, 0, 0, 0]).leaf(0x23, 0, [bits, 0, 0, 0]);
+        let machine = machine.has(0x345, 0xf00).has(0x3f4, 0).has(0x3f5, 0);
+        of_intel(&machine).architectural_pebs.is_some()
+    };
+    assert_eq!([0, 1 << 4, 1 << 5, 3 << 4].map(offers), [false, false, false, true]);
+}
+
+/// SDM vol. 3, 10.11.7.1: the revision is in bits 63:32. Linux, `pebs_ucodes`: model 0x2A, stepping 7, from 0x28 on.
+#[test]
+fn s1_the_microcodes_revision_is_asked_where_no_hypervisor_makes_it_up() {
+    let sandy_bridge = intel().leaf(0, 0, [0xd, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]).leaf(
+        1,
+        0,
+        [0x2_06a7, 0, 0, 0],
+    );
+    let broken = |machine: &MadeUp| {
+        let mut machine = machine.clone();
+        let identity = Identity::read(&leaves(&machine));
+        of_microcode(&mut machine, &identity).is_some()
+    };
+    let old = sandy_bridge.has(0x8b, 0x27 << 32);
+    assert!(broken(&old));
+    assert!(!broken(&sandy_bridge.has(0x8b, 0x28 << 32)));
+    assert!(broken(&sandy_bridge.has(0x8b, 0x28)), "the lower half says nothing");
+    assert!(!broken(&sandy_bridge), "no register");
+    let other_bits = 0x7fff_ffff;
+    assert!(broken(&old.leaf(1, 0, [0x2_06a7, 0, other_bits, 0])));
+    assert!(!broken(&old.leaf(1, 0, [0x2_06a7, 0, 1 << 31, 0])));
 }

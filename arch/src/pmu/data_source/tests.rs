@@ -57,6 +57,28 @@ fn s1_intels_codes_mean_what_its_tables_and_linux_say() {
         [level(Gracemont, 8), level(Crestmont, 8)],
         ["L3, forwarded", "L3, snoop hit modified"]
     );
+    assert_eq!(
+        [Nehalem, Gracemont, SandyBridge].map(|one| level(one, 6)),
+        ["L3, snoop hit modified", "L3, snoop hit modified", "L3, snoop hit"]
+    );
+    for encoding in [Skylake, SkylakeServer] {
+        let remote = [0xb, 0xc, 0xd].map(|code| level(encoding, code));
+        let expected =
+            ["remote memory", "remote cache, forwarded", "remote cache, snoop hit modified"];
+        assert_eq!(remote, expected, "{encoding:?}");
+    }
+    // Linux, `cmt_latency_data` and its table.
+    assert_eq!(
+        [7, 0xa, 0xb, 0xc, 0xd].map(|code| level(Crestmont, code)),
+        [
+            "L3, forwarded",
+            "memory",
+            "remote memory",
+            "remote memory, forwarded",
+            "remote memory, snoop hit modified"
+        ]
+    );
+    assert!(!read(Skylake, 1).store, "a load");
     let lion_cove = [1, 3, 5, 6, 8, 0xc, 0x10, 0x11, 0x12, 0xff].map(|code| level(LionCove, code));
     assert_eq!(
         lion_cove,
@@ -150,6 +172,11 @@ fn s1_each_model_has_its_encoding() {
         (0xad, None, SkylakeServer, true, false),
         (0x97, Some(CoreType::Core), Skylake, true, true),
         (0x97, Some(CoreType::Atom), Gracemont, true, false),
+        (0xbe, None, Gracemont, true, false),
+        (0xaa, Some(CoreType::Atom), Crestmont, true, false),
+        (0xaf, None, Crestmont, true, false),
+        (0xb6, None, Crestmont, true, false),
+        (0xdd, None, Crestmont, true, false),
         (0xaa, Some(CoreType::Core), Skylake, true, false),
         (0xc6, Some(CoreType::Core), LionCove, true, false),
         (0xc6, Some(CoreType::Atom), Crestmont, true, false),
@@ -185,6 +212,8 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
         (Encoding::Zen, 2, "L3, snoop hit modified"),
         (Encoding::Zen3, 2, "L3"),
         (Encoding::Zen, 4, "remote cache"),
+        (Encoding::Zen, 0x32, "remote cache"),
+        (Encoding::Zen3, 0x12, "remote cache"),
         (Encoding::Zen, 0x13, "remote memory"),
         (Encoding::Zen4, 0x21, "L3"),
         (Encoding::Zen4, 1, "L3, snoop hit modified"),
@@ -203,6 +232,11 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     assert_eq!(text(Encoding::Zen4, 3, 1 | 1 << 7), "L2");
     assert_eq!(text(Encoding::Zen4, 3, load | 1 << 14), "uncached");
     assert_eq!(text(Encoding::Zen4, 0, load | 1 << 16), "LFB");
+    assert_eq!(
+        text(Encoding::Zen4, 3, load | 1 << 16),
+        "memory",
+        "what is told of a load comes first"
+    );
     // Zen 3's erratum: neither the source nor the second level is told.
     assert_eq!(text(Encoding::Zen3, 3, load | 1 << 16), "LFB");
     assert_eq!(text(Encoding::Zen3, 3, 1 | 1 << 7 | 1 << 21), "unknown");
@@ -214,6 +248,8 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     assert_eq!(seen, [None, Some(true), Some(false)]);
     // The source is of loads alone.
     assert_eq!(text(Encoding::Zen4, 3, 2 | MISS), "not L1");
+    assert_eq!(text(Encoding::Zen4, 3, 2 | MISS | 1 << 16), "LFB");
+    assert_eq!([1, 2, 3].map(|flags| of(Encoding::Zen4, 3, flags).0.store), [false, true, false]);
     let latencies = |data_3| {
         let (_, datum) = of(Encoding::Zen4, 3, data_3 | 200 << 32 | 30 << 48);
         [datum.latency, datum.other]

@@ -221,3 +221,85 @@ fn s4_the_memory_of_old_servers_has_a_unit_of_its_own() {
     let energy = Energy::probe(&mut Server(pmu(Model::Skylake, None))).unwrap();
     assert_eq!([Domain::Package, Domain::Memory].map(|domain| energy.unit(domain)), [14, 16]);
 }
+
+/// A clock that a look moves by a tick, and a register that moves when it is set.
+struct Halted {
+    time: u64,
+    value: u32,
+    reads: u64,
+    energy: Energy,
+}
+
+impl Source for Halted {
+    fn read(&mut self, _: Domain) -> u32 {
+        self.reads += 1;
+        self.value
+    }
+    fn now(&mut self) -> u64 {
+        self.time += 1;
+        self.time
+    }
+    fn hz(&self) -> u64 {
+        1_000_000
+    }
+    fn energy(&self) -> &Energy {
+        &self.energy
+    }
+}
+
+#[test]
+fn s4_a_register_that_stands_still_is_given_up_after_a_tenth_of_a_second() {
+    let energy = Energy::probe(&mut pmu(Model::Skylake, None)).unwrap();
+    let mut source = Halted { time: 0, value: 5, reads: 0, energy };
+    let still = Interval::begin(&[Domain::Package], &mut source).unwrap_err();
+    assert_eq!((still.reads, still.ms), (5, 100));
+    assert!((100_000..101_000).contains(&source.time), "{}", source.time);
+}
+
+/// Half of the ticks in which a register can wrap, and twice as many from one look to the next at most.
+#[test]
+fn s4_registers_are_read_again_when_they_could_wrap_and_not_before() {
+    let mut source = Clocked::new(Model::Zen4, 0);
+    let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
+    let gap = Meter::seconds(source.energy.unit(Domain::Package)) * 1_000_000_000 / 2;
+    let first = interval.clone();
+    source.time += gap / 2;
+    interval.keep(&mut source);
+    assert_eq!(interval, first, "nothing is read yet");
+    source.time += gap / 2;
+    interval.keep(&mut source);
+    assert_ne!(interval, first);
+    let read = source.time;
+    for (ticks, late) in [(2 * gap + 1, false), (2 * gap + 2, true)] {
+        let mut later = interval.clone();
+        // The look itself takes 100.
+        source.time = read + ticks - 100;
+        later.end(&mut source);
+        assert_eq!(later.is_late(), late, "{ticks}");
+    }
+}
+
+#[test]
+fn s4_each_domain_that_has_nothing_yet_is_told_as_silent() {
+    /// A processor whose registers of cores and memory read 0.
+    struct Quiet(Pmu);
+    impl Registers for Quiet {
+        fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+            Registers::cpuid(&self.0, leaf, subleaf)
+        }
+        fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
+            let found = Registers::rdmsr(&mut self.0, msr)?;
+            Ok(if matches!(msr.0, 0x639 | 0x619) { 0 } else { found })
+        }
+        fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), crate::msr::Absent> {
+            Registers::wrmsr(&mut self.0, msr, value)
+        }
+        fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+            Registers::rdpmc(&mut self.0, index)
+        }
+    }
+    let energy = Energy::probe(&mut Quiet(pmu(Model::Skylake, None))).unwrap();
+    assert_eq!(energy.register(Domain::Cores), Err(NoDomain::Silent(0x639)));
+    assert_eq!(energy.register(Domain::Memory), Err(NoDomain::Silent(0x619)));
+    assert_eq!(energy.register(Domain::Package), Ok(Msr(0x611)));
+}

@@ -213,6 +213,10 @@ mod tests {
         assert_eq!(period.of_loads_from(256, without), period);
         let fetch = Period::new(Unit::Fetch, false, 256, ALL).unwrap();
         assert_eq!(fetch.of_loads_from(256, ALL), fetch);
+        assert!(
+            [127, 128].map(|cycles| period.of_loads_from(cycles, ALL).is_filtered())
+                == [false, true]
+        );
         // The filter stays where the unit is switched on and off.
         assert_eq!(period.of_loads_from(256, ALL).on() >> 59, 17);
     }
@@ -243,6 +247,12 @@ mod tests {
         let range = PeriodError::Range { asked: 0x7ff_fff0, most: 0x7ff_ffb0 };
         assert_eq!(period(0x7ff_fff0).randomised(ALL), Err(range));
         assert!(period(0x7ff_ffb0).randomised(ALL).is_ok());
+        // What is counted stays: operations, or cycles.
+        let cycles = Period::new(Unit::Op, false, 256, ALL).unwrap().randomised(ALL).unwrap();
+        let operations = period(256).randomised(ALL).unwrap();
+        assert_eq!([cycles, operations].map(|one| one.off() & COUNTS_OPS), [0, COUNTS_OPS]);
+        let old = ALL.difference(Features::COUNTS_OPS);
+        assert!(Period::new(Unit::Op, false, 256, old).unwrap().randomised(old).is_ok());
         // A filter stays in addition to it, whichever comes first.
         let filtered = period(256).randomised(ALL).unwrap().of_loads_from(128, ALL);
         assert_eq!(filtered.off() >> 59, 16);

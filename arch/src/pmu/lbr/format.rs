@@ -128,6 +128,7 @@ mod tests {
         let read = KERNEL & !(7 << 61);
         assert_eq!(from_to_write(legacy(FLAGS_TSX), read), KERNEL & !MISPREDICTED);
         assert_eq!(from_to_write(legacy(FLAGS_TSX), MISPREDICTED | 0x1000), MISPREDICTED | 0x1000);
+        assert_eq!(from_to_write(legacy(FLAGS_TSX), KERNEL), KERNEL, "the sign is there already");
         assert_eq!(from_to_write(legacy(INFO), read), read);
     }
 

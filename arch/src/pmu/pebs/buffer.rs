@@ -118,6 +118,7 @@ mod tests {
         let seen = BufferIndex(0xf00 << 36 | 1 << 31 | 0x1230);
         assert_eq!((seen.written(), seen.is_full()), (0x1230, true));
         assert_eq!(seen.emptied(), BufferIndex::empty(0xf000));
+        assert_eq!(seen.emptied().emptied(), BufferIndex::empty(0xf000), "it stays on");
         assert!(!BufferIndex(0x1230).is_full());
     }
 

@@ -303,3 +303,69 @@ fn a_configuration_has_the_bits_of_its_fields_and_no_other() {
     let known = (0..64).filter(|bit| DataConfig::from_bits(1 << bit).is_some());
     assert_eq!(known.fold(0, |bits: u64, bit| bits | 1 << bit), 0x00ff_ffff_ff00_003f);
 }
+
+/// Sizes in words (Linux, `struct arch_pebs_*`): 2 of the header, 6 of the basic group, 8 of the access, 20 of registers, 2 and 32
+/// of vectors, 6 and 3 for each branch, 2 and 1 for each counter.
+#[test]
+fn s1_architectural_records_have_the_words_of_their_groups() {
+    let words = |groups, branches| {
+        DataConfig { groups, branches, general: 0b111, fixed: 0b1 }.architectural_words()
+    };
+    assert_eq!(words(Groups::empty(), 0), 8);
+    assert_eq!(words(Groups::MEMORY, 0), 16);
+    assert_eq!(words(Groups::GENERAL, 0), 28);
+    assert_eq!(words(Groups::VECTORS, 0), 42);
+    assert_eq!(words(Groups::BRANCHES, 8), 8 + 6 + 24);
+    assert_eq!(words(Groups::COUNTERS, 0), 8 + 2 + 4);
+    assert_eq!(words(Groups::MEMORY | Groups::VECTORS | Groups::BRANCHES, 3), 8 + 8 + 34 + 16);
+}
+
+/// Both kinds of counter with the same bits.
+#[test]
+fn s1_a_record_with_counters_of_both_kinds_states_them() {
+    let snapshot = Snapshot { general: 0b1, fixed: 0b1, values: &[7, 8], metrics: None };
+    let record = Adaptive { snapshot: Some(snapshot), ..Adaptive::default() };
+    assert_eq!(record.groups(), Groups::COUNTERS);
+    let words = record.encode();
+    assert_eq!(Adaptive::decode(Format::Snapshot, &words), Ok((record, words.len())));
+}
+
+/// The SDM's figure of the debug store has places for eight and four counters up to format 4, then for 32 and 16.
+#[test]
+fn s1_a_counter_without_a_place_in_the_area_has_no_reset_value() {
+    for (format, last) in [(Format::Adaptive, 3), (Format::Snapshot, 15)] {
+        let mut store = Store::new(format, 4, 2);
+        store.set_reset(crate::pmu::Counter::Fixed(last), 1);
+        store.set_reset(crate::pmu::Counter::Fixed(last + 1), 2);
+        // SAFETY: the area, which is as long.
+        let words = unsafe { core::slice::from_raw_parts(store.address() as *const u64, 56) };
+        assert_eq!(words[8..].iter().sum::<u64>(), 1, "{format:?}");
+    }
+}
+
+#[test]
+fn s1_each_counter_of_architectural_pebs_starts_from_its_own_value() {
+    let mut store = Store::with_groups(Format::Architectural, DataConfig::BASIC, 4, 2);
+    let all = [
+        crate::pmu::Counter::General(1),
+        crate::pmu::Counter::Fixed(0),
+        crate::pmu::Counter::Fixed(2),
+    ];
+    for (value, counter) in (5..).zip(all) {
+        store.set_reset(counter, value);
+    }
+    assert_eq!(all.map(|counter| store.contents(counter).bits() & 0xffff_ffff), [5, 6, 7]);
+}
+
+/// Two records of 22 words, and shorter ones in it: as many as leave room for a whole one, and one more.
+#[test]
+fn m11_a_buffer_is_full_where_the_next_record_does_not_fit() {
+    let config = DataConfig { groups: Groups::GENERAL, ..DataConfig::BASIC };
+    for (records, full) in [(5, 0), (6, 1)] {
+        let mut store = Store::with_groups(Format::Adaptive, config, 2, 2);
+        let mut drain = Drain::new(&mut store, 1);
+        (0..records).for_each(|_| written(&mut store, &[32 << 48, 7, 1, 0]));
+        drain.run(|_| ());
+        assert_eq!((drain.records, drain.full, drain.malformed), (records, full, 0));
+    }
+}

@@ -263,4 +263,50 @@ mod tests {
         let table = block.accesses().unwrap();
         assert_eq!(table.sources().used().count() + table.addresses().used().count(), 0);
     }
+
+    /// What is counted by source has no address, so that accesses of any are one row.
+    #[test]
+    fn s1_a_source_is_counted_of_all_addresses_together() {
+        let (mut sources, mut addresses) = ([Access::default(); 4], [Access::default(); 4]);
+        let mut block = ControlBlock::EMPTY;
+        let words = Words::of_intel(0x5e, None);
+        let accesses = Accesses::new(words, &mut sources, &mut addresses).unwrap();
+        block.count_accesses(accesses.telling(1, Told::Load));
+        for address in [0x40, 0x80] {
+            let recorded = Recorded { address, source: 1, latency: 4, transaction: 0 };
+            let datum = block.datum(Some(&recorded), 1);
+            block.count_access(&datum, 1);
+        }
+        let table = block.accesses().unwrap();
+        let rows: Vec<_> =
+            table.sources().used().map(|row| (row.datum.address, row.count)).collect();
+        assert_eq!(rows, [(0, 2)]);
+        assert_eq!(table.addresses().used().count(), 2);
+    }
+
+    /// More rows than there are places for one: they begin at several.
+    #[test]
+    fn rows_of_other_addresses_begin_at_other_places() {
+        let mut places = vec![Access::default(); 1024];
+        let mut table = Table::new(&mut places).unwrap();
+        for n in 0..200 {
+            table.take(&Access::of(&Datum::at(0x1000 + 8 * n), 0, 0));
+        }
+        assert_eq!((table.elsewhere, table.used().count()), (0, 200));
+        let mut places = vec![Outcome::default(); 1024];
+        let mut table = Table::new(&mut places).unwrap();
+        let one = Outcome { count: 1, ..Outcome::default() };
+        (0..200).for_each(|n| table.take(&Outcome { address: 0x1000 + 8 * n, ..one }));
+        assert_eq!((table.elsewhere, table.used().count()), (0, 200));
+    }
+
+    #[test]
+    fn s1_outcomes_of_one_branch_add_up() {
+        let mut places = [Outcome::default(); 1];
+        let mut table = Table::new(&mut places).unwrap();
+        let one = Outcome { address: 8, task: 0, count: 1, taken: 2, mispredicted: 3, returns: 4 };
+        (0..3).for_each(|_| table.take(&one));
+        let sum = Outcome { count: 3, taken: 6, mispredicted: 9, returns: 12, ..one };
+        assert_eq!(table.used().collect::<Vec<_>>(), [&sum]);
+    }
 }

@@ -131,4 +131,49 @@ mod tests {
         (0..100).for_each(|from| chain.push(&Branch { from, to: 2, ..Branch::default() }));
         assert_eq!(chain.frames().len(), 1 + MOST_CALLS);
     }
+
+    /// In a table of one place only the same stack finds it again.
+    #[test]
+    fn s2_stacks_are_the_same_in_everything_or_other_ones() {
+        let first = Chain { bit: 1, ..Chain::at(0x1000, 3, 2) };
+        for other in [
+            Chain { bit: 2, ..first },
+            Chain { cs: 4, ..first },
+            Chain { task: 5, ..first },
+            Chain { frames: [0x1008; 1 + MOST_CALLS], ..first },
+        ] {
+            let mut places = [Chain::default(); 1];
+            let mut table = Table::new(&mut places).unwrap();
+            [first, other, first].iter().for_each(|one| table.take(one));
+            let seen: Vec<_> = table.used().map(|one| (one.frames, one.count)).collect();
+            assert_eq!((seen, table.elsewhere), (vec![(first.frames, 2)], 1), "{other:?}");
+        }
+    }
+
+    /// More rows than there are places for one: they begin at several.
+    #[test]
+    fn stacks_of_other_instructions_and_calls_begin_at_other_places() {
+        let call = |from| Branch { from, to: 0x9000, ..Branch::default() };
+        for of_call in [false, true] {
+            let mut places = vec![Chain::default(); 1024];
+            let mut table = Table::new(&mut places).unwrap();
+            for n in 0..200 {
+                let mut chain = Chain::at(if of_call { 0x1000 } else { 0x1000 + 8 * n }, 3, 0);
+                chain.push(&call(if of_call { 0x2000 + 8 * n } else { 0x2000 }));
+                table.take(&chain);
+            }
+            assert_eq!((table.elsewhere, table.used().count()), (0, 200), "{of_call}");
+        }
+    }
+
+    /// An interrupt within the kernel's handler: both ends are in the upper half.
+    #[test]
+    fn s2_no_branch_of_the_kernel_is_a_call_of_a_stack() {
+        const KERNEL: u64 = 1 << 63;
+        let mut chain = Chain::at(0x1000, 3, 0);
+        for (from, to) in [(KERNEL | 8, KERNEL | 16), (8, KERNEL), (KERNEL, 8), (8, 16)] {
+            chain.push(&Branch { from, to, ..Branch::default() });
+        }
+        assert_eq!(chain.frames(), [0x1000, 8]);
+    }
 }

@@ -227,4 +227,29 @@ mod tests {
             prop_assert_eq!(sum, seen.len() as u64);
         }
     }
+
+    /// The way into the kernel's handlers, out of them, and within: none is a branch of the sampled code.
+    #[test]
+    fn s2_no_branch_of_the_kernel_is_counted() {
+        const KERNEL: u64 = 1 << 63;
+        let mut places = [Edge::default(); 4];
+        let mut table = edges(&mut places);
+        for (from, to) in [(KERNEL | 8, KERNEL | 16), (8, KERNEL), (KERNEL, 8), (8, 16)] {
+            let branch = Branch { from, to, ..Branch::default() };
+            table.see(&branch, 0, &mut Chain::at(0, 0, 0), false);
+        }
+        let seen: Vec<_> = table.used().map(|edge| (edge.from, edge.to, edge.count)).collect();
+        assert_eq!((seen, table.elsewhere), (vec![(8, 16, 1)], 0));
+    }
+
+    /// More branches than there are places for one: they begin at several.
+    #[test]
+    fn branches_with_other_ends_begin_at_other_places() {
+        let mut places = vec![Edge::default(); 1024];
+        let mut table = edges(&mut places);
+        for n in 0..200 {
+            table.count(&Branch { from: 0x1000 + 8 * n, to: 0x9000, ..Branch::default() }, 0);
+        }
+        assert_eq!((table.elsewhere, table.used().count()), (0, 200));
+    }
 }

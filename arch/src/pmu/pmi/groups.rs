@@ -101,4 +101,16 @@ mod tests {
         let neither = Taken { vectors: None, snapshot: None, ..taken };
         assert_eq!(written(true, 0b1, &neither), [0; 33]);
     }
+
+    #[test]
+    fn s1_words_for_fewer_samples_than_the_log_has_are_not_used() {
+        let mut log = [Sample::default(); 3];
+        for (words, used) in [(3 * 34, true), (3 * 34 - 1, false), (3 + 34, false)] {
+            let mut words = vec![0; words];
+            let mut block = ControlBlock::EMPTY;
+            block.log_to(&mut log);
+            block.groups_to(&mut words, true, 0b11);
+            assert_eq!(!block.groups.at.is_null(), used, "{}", words.len());
+        }
+    }
 }

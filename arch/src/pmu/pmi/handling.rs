@@ -307,4 +307,64 @@ mod tests {
         (block.stop, block.resume, block.stops) = (Write::default(), Write::default(), 1);
         assert_eq!(around(&block), [both.clone(), both]);
     }
+
+    /// Branch records stop after the counters and continue before them; the switch needs a place on both sides.
+    #[test]
+    fn s2_branch_records_stop_last_and_continue_first() {
+        use crate::pmu::capabilities::LbrKind;
+        use crate::pmu::pmi::{Edge, Edges};
+        let (global, switch) = (crate::msr::Msr(0x38f), crate::msr::Msr(0x1d9));
+        let mut places = [Edge::default(); 1];
+        let mut block = ControlBlock::EMPTY;
+        block.gate = Gate::EMPTY.with(global, 3, 0);
+        (block.stop, block.resume) = (Write::new(global, 0), Write::new(global, 3));
+        block.count_edges(Edges::new(LbrKind::Single, (switch, 1, 0), &mut places).unwrap());
+        let [on, off] = [1, 0].map(|value| Write::new(switch, value));
+        for around in [Around::of_overflow(&block), Around::of_tick(&block)] {
+            assert_eq!(around.before(), [block.stop, off]);
+            assert_eq!(around.after(), [on, block.resume]);
+        }
+        // Of counters that are stopped one by one, and of as many as a gate takes.
+        (block.stop, block.resume) = (Write::default(), Write::default());
+        for (counters, more) in [(MAX_WRITES - 1, 1), (MAX_WRITES, 0)] {
+            let select = |n| crate::msr::Msr(0x186 + n as u32);
+            block.gate = (0..counters).fold(Gate::EMPTY, |gate, n| gate.with(select(n), 1, 0));
+            block.stops = counters as u32;
+            let around = Around::of_overflow(&block);
+            let writes = [around.before().len(), around.after().len()];
+            assert_eq!(writes, [counters + more; 2]);
+        }
+    }
+
+    /// The unit that samples is the last to continue, where there is a place for its write.
+    #[test]
+    fn s1_the_unit_that_samples_continues_last() {
+        use crate::pmu::ibs::{Features, Period, Unit};
+        let period = Period::new(Unit::Op, false, 64, Features::all()).unwrap();
+        let sampling = Sampling::new(period, 0, 0);
+        for (counters, last) in [(MAX_WRITES - 1, true), (MAX_WRITES, false)] {
+            let mut block = ControlBlock::EMPTY;
+            let select = |n| crate::msr::Msr(0x186 + n as u32);
+            block.gate = (0..counters).fold(Gate::EMPTY, |gate, n| gate.with(select(n), 1, 0));
+            block.stops = counters as u32;
+            block.sample_by(sampling);
+            let around = Around::of_sample(&block);
+            assert_eq!(around.after().len(), MAX_WRITES);
+            assert_eq!(around.after().last() == Some(&sampling.begin()), last, "{counters}");
+        }
+    }
+
+    #[test]
+    fn no_handler_lets_the_counters_of_a_full_log_go_on() {
+        let one = Around::new(&[Write::default()], &[Write::default()]);
+        let mut all = AroundAll { overflow: one, tick: one, sample: one };
+        let writes = |all: &AroundAll| {
+            [&all.overflow, &all.tick, &all.sample]
+                .map(|one| (one.before().len(), one.after().len()))
+        };
+        all.follow(false);
+        assert_eq!(writes(&all), [(1, 1); 3]);
+        all.follow(true);
+        assert_eq!(writes(&all), [(1, 0); 3]);
+    }
 }

@@ -164,4 +164,13 @@ mod tests {
             prop_assert_eq!(sum, seen.len() as u64);
         }
     }
+
+    /// More addresses than there are places for one: they begin at several.
+    #[test]
+    fn i5_other_addresses_begin_at_other_places() {
+        let mut buckets = vec![Bucket::default(); 1024];
+        let mut table = Histogram::new(&mut buckets).unwrap();
+        (0..200).for_each(|n| table.count(0x1000 + 8 * n, 0, 0x33, 0));
+        assert_eq!((table.elsewhere, table.used().count()), (0, 200));
+    }
 }

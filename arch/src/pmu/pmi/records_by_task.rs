@@ -81,3 +81,54 @@ pub(super) fn switch(block: &mut ControlBlock, raw: &mut impl Raw) {
         block.by_task = Some(by_task);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pmu::pmi::{Edge, Edges};
+    use std::collections::BTreeMap;
+
+    /// Registers that hold what is written.
+    struct Plain(BTreeMap<u32, u64>);
+
+    impl Raw for Plain {
+        fn rdmsr(&mut self, msr: u32) -> u64 {
+            self.0.get(&msr).copied().unwrap_or(0)
+        }
+        fn wrmsr(&mut self, msr: u32, value: u64) {
+            self.0.insert(msr, value);
+        }
+        fn unmask(&mut self) {}
+        fn end(&mut self) {}
+        fn tsc(&mut self) -> u64 {
+            0
+        }
+    }
+
+    /// Where AMD's newest record comes from (PPR, MSRC001_0300).
+    const FROM: u32 = 0xc001_0300;
+
+    #[test]
+    fn t5_s2_a_block_that_starts_again_has_nobodys_records() {
+        let (mut places, mut saved) = ([Edge::default(); 1], [Saved::EMPTY; 2]);
+        let kind = LbrKind::AmdV2 { entries: 16 };
+        let mut block = ControlBlock::EMPTY;
+        block.count_edges(Edges::new(kind, (Msr(0x1d9), 1, 0), &mut places).unwrap());
+        block.keep_apart(&mut saved);
+        let mut raw = Plain(BTreeMap::new());
+        let run = |block: &mut ControlBlock, task, raw: &mut Plain| {
+            block.task = task;
+            switch(block, raw);
+            raw.0[&FROM]
+        };
+        assert_eq!(run(&mut block, 0, &mut raw), 0);
+        raw.0.insert(FROM, 0x1000);
+        assert_eq!(run(&mut block, 1, &mut raw), 0, "another task's");
+        assert_eq!(run(&mut block, 0, &mut raw), 0x1000, "its own come back");
+        assert_eq!(run(&mut block, 1, &mut raw), 0);
+        block.clear();
+        raw.0.insert(FROM, 0x2000);
+        assert_eq!(run(&mut block, 1, &mut raw), 0, "what is in the registers is nobody's");
+        assert_eq!(run(&mut block, 0, &mut raw), 0, "and no task has any");
+    }
+}

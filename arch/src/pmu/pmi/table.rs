@@ -135,4 +135,13 @@ mod tests {
     fn a_table_needs_a_place() {
         assert!(Table::<Plain>::new(&mut []).is_none());
     }
+
+    /// More rows than there are places for one: they begin at several.
+    #[test]
+    fn rows_with_other_keys_begin_at_other_places() {
+        let mut places = vec![Plain::default(); 1024];
+        let mut table = Table::new(&mut places).unwrap();
+        (0..200).for_each(|key| table.take(&Plain(key << 4, 1, 0)));
+        assert_eq!((table.elsewhere, table.used().count()), (0, 200));
+    }
 }

@@ -450,3 +450,54 @@ fn s1_every_group_of_an_architectural_record_is_what_retired() {
     assert_eq!(pieces, 50, "each came in two fragments");
     assert!(!store.is_overrun());
 }
+
+/// Sub-leaf 5 offers seven of the eight counters, and one of the fixed ones: the registers of the others are left alone.
+#[test]
+fn s1_only_counters_that_write_records_are_told_what_these_have() {
+    const OTHERS: [u32; 3] = [0x191f, 0x1987, 0x198b];
+    let mut small = Small::new();
+    for msr in OTHERS {
+        small.msrs.insert(msr, 0x55);
+    }
+    let has = find(&mut small).unwrap();
+    let own = Ownership::claim(&mut small, &has);
+    assert_eq!([0x191b, 0x1983].map(|msr| own.found(Msr(msr))), [Some(0); 2]);
+    let mut driver = Driver::new(has);
+    let store = Store::new(Format::Architectural, 4, 2);
+    driver.use_store(&mut small, &store).unwrap();
+    assert_eq!([0x191b, 0x1983].map(|msr| small.get(msr) >> 61), [0b11; 2]);
+    driver.reset(&mut small).unwrap();
+    assert_eq!([0x191b, 0x1983].map(|msr| small.get(msr)), [0; 2]);
+    for msr in OTHERS {
+        assert_eq!((own.found(Msr(msr)), small.get(msr)), (None, 0x55), "{msr:#x}");
+    }
+}
+
+#[test]
+fn s1_a_counter_that_is_programmed_again_goes_on_writing_records() {
+    let (mut small, mut driver, ..) = recording(Counter::General(2), DataConfig::SAMPLES, [8, 4]);
+    let before = small.get(0x190b);
+    assert_eq!(before >> 63, 1);
+    driver.program(&mut small, Counter::General(2), &INSTRUCTIONS.with_records()).unwrap();
+    assert_eq!(small.get(0x190b), before);
+}
+
+/// The debug store is not architectural PEBS': what its register holds is somebody else's.
+#[test]
+fn i6_the_debug_store_is_saved_where_it_takes_the_records() {
+    let found = |pebs, architectural: bool| {
+        let mut small = Small::new();
+        small.msrs.insert(0x600, 0x77);
+        small.msrs.insert(0x3f1, 0);
+        let mut has = find(&mut small).unwrap();
+        has.pebs = pebs;
+        if !architectural {
+            has.architectural_pebs = None;
+        }
+        Ownership::claim(&mut small, &has).found(numbers::DS_AREA)
+    };
+    assert_eq!(
+        [found(true, true), found(true, false), found(false, false)],
+        [None, Some(0x77), None]
+    );
+}

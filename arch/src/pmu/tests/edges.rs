@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::msr::Msr;
-use crate::pmu::driver::{MAX_WRITES, Write};
+use crate::pmu::driver::{MAX_WRITES, SLOTS, Write};
 use crate::pmu::registers::LbrSelect;
 use pmu_model::{Branch, BranchKind, Delta, Ring};
 
@@ -329,4 +329,79 @@ fn a_reset_leaves_the_fixed_counters_of_somebody_else_running() {
             assert_eq!(pmu.rdmsr(numbers::FIXED_CTR_CTRL), Ok(left), "{model:?} {others:#x}");
         }
     }
+}
+
+#[test]
+fn m13_slots_are_read_with_their_shares_and_an_overflow_of_these_is_told() {
+    let (mut pmu, mut driver) = of(Model::IceLake);
+    driver.reset(&mut pmu).unwrap();
+    driver.program(&mut pmu, SLOTS, &Selection::of(0, 0)).unwrap();
+    driver.enable_metrics().unwrap();
+    driver.start(&mut pmu).unwrap();
+    pmu.advance(&Delta::bulk(Ring::User, 1_000));
+    driver.stop(&mut pmu).unwrap();
+    let [slots, shares] =
+        [driver.read(&mut pmu, SLOTS).unwrap(), pmu.rdmsr(numbers::PERF_METRICS).unwrap()];
+    assert!(slots > 0 && shares > 0);
+    let seen = driver.slots(&mut pmu).unwrap();
+    assert_eq!((seen.slots, seen.shares.0), (slots, shares));
+    // GLOBAL_STATUS[48]: PERF_METRICS overflowed.
+    let told = |model, bits| {
+        let (pmu, driver) = of(model);
+        driver.metrics_overflowed(&mut Status(pmu, bits)).unwrap()
+    };
+    let all = [1 << 48, 1 << 35, 0].map(|bits| told(Model::IceLake, bits));
+    assert_eq!(all, [true, false, false]);
+    assert!(!told(Model::Skylake, 1 << 48), "a bit that means nothing there");
+}
+
+/// A processor with these bits in its status.
+struct Status(Pmu, u64);
+
+impl Registers for Status {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        Registers::cpuid(&self.0, leaf, subleaf)
+    }
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
+        if msr == numbers::GLOBAL_STATUS { Ok(self.1) } else { Registers::rdmsr(&mut self.0, msr) }
+    }
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), crate::msr::Absent> {
+        Registers::wrmsr(&mut self.0, msr, value)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+        Registers::rdpmc(&mut self.0, index)
+    }
+}
+
+/// GLOBAL_CTRL[48] goes with fixed counter 3, and with no other.
+#[test]
+fn m13_metrics_stop_with_their_slots_and_with_no_other_counter() {
+    let (mut pmu, mut driver) = of(Model::IceLake);
+    driver.reset(&mut pmu).unwrap();
+    for counter in [FIRST, Counter::Fixed(0), SLOTS] {
+        driver.program(&mut pmu, counter, &INSTRUCTIONS).unwrap();
+    }
+    driver.enable_metrics().unwrap();
+    let on = |driver: &Driver| driver.gate().on()[0].value;
+    assert_eq!(on(&driver), 1 << 48 | 0b1001 << 32 | 1);
+    driver.release(&mut pmu, Counter::Fixed(0)).unwrap();
+    assert_eq!(on(&driver), 1 << 48 | 0b1000 << 32 | 1);
+    driver.release(&mut pmu, SLOTS).unwrap();
+    assert_eq!(on(&driver), 1);
+}
+
+#[test]
+fn a_gate_whose_counters_change_opens_with_the_new_ones_alone() {
+    let mut gate = Gate::EMPTY.with(numbers::GLOBAL_CTRL, 1, 4).with(numbers::DEBUGCTL, 2, 0);
+    gate.follow(6);
+    let writes = |side: &[Write]| side.iter().map(|one| (one.msr, one.value)).collect::<Vec<_>>();
+    assert_eq!(writes(gate.on()), [(0x38f, 6), (0x1d9, 2)]);
+    assert_eq!(writes(gate.off()), [(0x38f, 4), (0x1d9, 0)]);
+}
+
+#[test]
+fn s1_a_fixed_counters_records_keep_their_groups_however_often_it_is_programmed() {
+    let control = registers::FixedControl(0).with_adaptive(1, true);
+    assert_eq!(control.0, 1 << 36);
+    assert_eq!(control.with_adaptive(1, true), control);
 }

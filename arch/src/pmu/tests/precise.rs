@@ -231,6 +231,11 @@ fn m5_precise_stores_have_their_bit_on_counter_3() {
     driver.program(&mut pmu, third, &store).unwrap();
     assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 63 | 1 << 3);
     assert_eq!(driver.recording(), 1 << 3);
+    // Another counter's records come and go beside it.
+    driver.program(&mut pmu, Counter::General(0), &INSTRUCTIONS.with_records()).unwrap();
+    assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 63 | 1 << 3 | 1);
+    driver.release(&mut pmu, Counter::General(0)).unwrap();
+    assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 63 | 1 << 3);
     driver.program(&mut pmu, third, &INSTRUCTIONS.with_records()).unwrap();
     assert_eq!(pmu.0[&numbers::PEBS_ENABLE.0], 1 << 3, "another event states no store");
     driver.program(&mut pmu, third, &store).unwrap();

@@ -207,3 +207,29 @@ fn m11_m12_overflows_at_one_instruction_are_counted_for_each_counter() {
         assert_eq!(seen, expected, "{model:?}");
     }
 }
+
+/// A tick that comes when the gate is closed, or that fills the log, lets nothing go on.
+#[test]
+fn t7_a_tick_does_not_start_the_counters_of_a_closed_gate() {
+    for (model, mut pmu, mut driver) in machines() {
+        for (rip, full, goes_on) in [(99, false, true), (0x2004, false, false), (99, true, false)] {
+            let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+            block.stop_in_handler(&driver).unwrap();
+            let (mut log, mut times) = ([Sample::default(); 2], [0; 2]);
+            block.log_to(if full { &mut log[..1] } else { &mut log[..] });
+            block.stop_when_full();
+            block.closes_in(&(0x2000..0x2010));
+            block.times = Times::watching(1000, &mut times);
+            let mut processor = Processor::new(pmu, &driver);
+            driver.stop(&mut processor.pmu).unwrap();
+            driver.write(&mut processor.pmu, Counter::General(1), 0).unwrap();
+            let from = Interrupted { rip, cs: 3, ..Interrupted::default() };
+            tick(&mut block, &mut processor, &from);
+            processor.run(&mut block, 5);
+            let seen = driver.read(&mut processor.pmu, Counter::General(1)).unwrap();
+            assert_eq!(seen, if goes_on { 5 } else { 0 }, "{model:?} {rip:#x} {full}");
+            driver.reset(&mut processor.pmu).unwrap();
+            pmu = processor.pmu;
+        }
+    }
+}

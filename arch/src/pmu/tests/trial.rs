@@ -293,3 +293,80 @@ fn a_gate_that_is_refused_is_never_opened_around_code() {
         assert_eq!(machine.runs, 0, "{model:?}");
     }
 }
+
+/// A processor with the fixed counters 4 and 5 of Skymont (leaf 0xA ECX), which count what this code does not raise: 0.
+struct Standing(Pmu, [u64; 2]);
+
+impl Standing {
+    fn place(msr: u32) -> Option<usize> {
+        [0x309 + 4, 0x309 + 5].iter().position(|one| *one == msr)
+    }
+}
+
+impl Registers for Standing {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        let found = Registers::cpuid(&self.0, leaf, subleaf);
+        if leaf == 0xa {
+            raw_cpuid::CpuIdResult { ecx: found.ecx | 0b11_0000, ..found }
+        } else {
+            found
+        }
+    }
+    fn rdmsr(&mut self, msr: crate::msr::Msr) -> Result<u64, crate::msr::Absent> {
+        match Self::place(msr.0) {
+            Some(place) => Ok(self.1[place]),
+            None => Registers::rdmsr(&mut self.0, msr),
+        }
+    }
+    fn wrmsr(&mut self, msr: crate::msr::Msr, value: u64) -> Result<(), crate::msr::Absent> {
+        const OTHERS: u64 = 0b11 << 36;
+        if let Some(place) = Self::place(msr.0) {
+            self.1[place] = value;
+            return Ok(());
+        }
+        // The model has neither their enables nor their controls.
+        let value = match msr {
+            numbers::GLOBAL_CTRL | numbers::GLOBAL_OVF_CTRL => value & !OTHERS,
+            numbers::FIXED_CTR_CTRL => value & 0xffff,
+            _ => value,
+        };
+        Registers::wrmsr(&mut self.0, msr, value)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+        match index.checked_sub(0x4000_0004) {
+            Some(place @ 0..2) => Ok(self.1[place as usize]),
+            _ => Registers::rdpmc(&mut self.0, index),
+        }
+    }
+}
+
+impl trial::TrialMachine for Standing {
+    fn run(&mut self, gate: &Gate, turns: u64) {
+        let gate = gate.on().iter().zip(gate.off()).fold(Gate::EMPTY, |all, (on, off)| {
+            all.with(crate::msr::Msr(on.msr), on.value & !(0b11 << 36), off.value)
+        });
+        trial::TrialMachine::run(&mut self.0, &gate, turns);
+    }
+    fn run_until(
+        &mut self,
+        on_overflow: &crate::pmu::stop_on_overflow::StopOnOverflow,
+        turns: u64,
+    ) {
+        trial::TrialMachine::run_until(&mut self.0, on_overflow, turns);
+    }
+}
+
+#[test]
+fn a_counter_that_may_stand_still_is_no_fault_if_it_does() {
+    let mut machine = Standing(machine(Model::IceLake), [0; 2]);
+    let has = find(&mut machine).unwrap();
+    assert_eq!(has.fixed, 0b11_1111);
+    let has = trial::run(&has, &mut machine).unwrap();
+    let given_up: Vec<_> = has.faults.iter().map(ToString::to_string).collect();
+    assert!(
+        !given_up.iter().any(|said| said.contains("is not used: it stood still")),
+        "{given_up:?}"
+    );
+    // One that counts there is one as well, if it does not run backwards.
+    assert_eq!(has.fixed & 0b11_0000, 0b11_0000);
+}

@@ -263,3 +263,85 @@ proptest! {
         prop_assert_eq!(Architectural::skip(&words), words.len());
     }
 }
+
+/// A port that notes what is written to the index.
+struct Noted(u64, Vec<u64>);
+
+impl super::super::Port for &mut Noted {
+    fn index(&mut self) -> crate::pmu::pebs::BufferIndex {
+        crate::pmu::pebs::BufferIndex(self.0)
+    }
+    fn set_index(&mut self, index: crate::pmu::pebs::BufferIndex) {
+        self.0 = index.0;
+        self.1.push(index.0);
+    }
+}
+
+/// Records that come while others are taken out are taken at the next look; and an index is written where there were any.
+#[test]
+fn s1_m11_records_that_come_meanwhile_are_taken_once() {
+    let mut store = Store::new(Format::Architectural, 20, 4);
+    let mut drain = Drain::new(&mut store, 0b11);
+    let words: Vec<u64> =
+        (1..=5).flat_map(|ip| [&header(&[63], 8)[..], &basic(ip)[..]].concat()).collect();
+    // SAFETY: the buffer is larger.
+    unsafe {
+        let base = store.base().unwrap().bits() & !0xfff;
+        core::ptr::copy_nonoverlapping(words.as_ptr(), base as *mut u64, words.len());
+    }
+    let mut port = Noted(1 << 32, Vec::new());
+    assert!(!drain.fetch(&mut port));
+    assert_eq!(port.1, [], "nothing was there");
+    let mut seen = Vec::new();
+    for records in [2, 5] {
+        port.0 = 1 << 32 | 64 * records;
+        assert!(drain.fetch(&mut port));
+        drain.run(|taken| seen.push(taken.record.ip));
+    }
+    assert_eq!((&seen[..], drain.records, drain.malformed), (&[1, 2, 3, 4, 5][..], 5, 0));
+    assert!(!drain.fetch(&mut port));
+    assert_eq!(port.1, [1 << 32]);
+}
+
+/// An index beyond the buffer, which no processor should have: what is read ends with the buffer.
+#[test]
+fn s1_no_more_is_taken_than_the_buffer_has() {
+    let mut store = Store::new(Format::Architectural, 20, 4);
+    let bytes = store.base().unwrap().bytes();
+    let mut drain = Drain::new(&mut store, 0b11);
+    let mut port = Noted(1 << 32 | bytes, Vec::new());
+    assert!(drain.fetch(&mut port));
+    let mut index = Noted(1 << 32 | (bytes + 64), Vec::new());
+    drain.take_architectural(&mut |_| ());
+    assert!(!drain.fetch(&mut index), "there is nothing after its end");
+}
+
+#[test]
+fn s1_a_header_of_nothing_in_front_of_a_record_counts_with_it() {
+    let mut words = header(&[], 2).to_vec();
+    words.extend(header(&[63], 8));
+    words.extend(basic(5));
+    let (record, count) = decode(Format::Architectural, &words).unwrap();
+    assert_eq!((record.ip, count), (5, 10));
+}
+
+#[test]
+fn s1_a_record_is_filled_up_to_a_unit_of_eight_words_at_most() {
+    for (padding, fits) in [(7, true), (8, false)] {
+        let words = [&header(&[63], 8 + padding)[..], &basic(1)[..], &vec![0; padding]].concat();
+        assert_eq!(Architectural::decode(&words).is_ok(), fits, "{padding}");
+    }
+}
+
+#[test]
+fn s1_a_record_states_the_kinds_of_counters_that_it_has() {
+    let encoded = |general, fixed| {
+        let snapshot = Snapshot { general, fixed, values: &[7], metrics: None };
+        let common = Adaptive { snapshot: Some(snapshot), ..Adaptive::default() };
+        Architectural { common, ..Architectural::default() }.encode()
+    };
+    assert_eq!([encoded(1, 0), encoded(0, 1)].map(|words| words[0] >> 36 & 7), [0b01, 0b10]);
+    let words = encoded(1, 0);
+    let (seen, _) = Architectural::decode(&words).unwrap();
+    assert_eq!(seen.unwrap().groups(), crate::pmu::pebs::Groups::COUNTERS);
+}

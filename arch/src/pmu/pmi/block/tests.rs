@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
+use crate::pmu::LbrKind;
+use crate::pmu::pebs::{Format, Store};
+use crate::pmu::pmi::{Chain, Edge};
 
 #[test]
 fn a_sample_tells_the_ring_and_the_width_of_the_interrupted_code() {
@@ -30,6 +33,14 @@ fn whatever_the_assembly_does_not_do_needs_the_service() {
     assert!(needs(&mut |block| block.count_addresses(&mut buckets)));
     assert!(needs(&mut |block| block.throttle = Throttle::new(1000, 2)));
     assert!(needs(&mut |block| block.notify(nothing)));
+    let mut store = Store::new(Format::Skylake, 4, 3);
+    assert!(needs(&mut |block| block.take_records(Drain::new(&mut store, 1))));
+    let (mut edges, mut chains) = ([Edge::default(); 1], [Chain::default(); 1]);
+    assert!(needs(&mut |block| {
+        let switch = (crate::msr::Msr(0x1d9), 1, 0);
+        block.count_edges(Edges::new(LbrKind::Single, switch, &mut edges).unwrap());
+    }));
+    assert!(needs(&mut |block| block.count_chains(&mut chains)));
 }
 
 /// What the handler looks at, on processors with a status register and without one.
@@ -85,7 +96,6 @@ fn what_goes_with_a_log_is_not_shorter_than_it() {
 /// Counters that write records do not interrupt by themselves: their buffer does.
 #[test]
 fn records_take_their_counters_bits_for_the_buffers() {
-    use crate::pmu::pebs::{Format, Store};
     let mut store = Store::new(Format::Skylake, 4, 3);
     let mut block = ControlBlock::EMPTY;
     block.mask = 0b111;
@@ -106,4 +116,12 @@ fn the_assembly_finds_the_slots_where_they_are() {
     assert_eq!(place((&raw const slot.overflows).cast()), offset::OVERFLOWS);
     assert_eq!(place(block.gate.on().as_ptr().cast()), offset::ON);
     assert_eq!(place(block.gate.off().as_ptr().cast()), offset::OFF);
+}
+
+#[test]
+fn a_block_follows_the_counters_that_interrupt_now() {
+    let mut block = ControlBlock::EMPTY;
+    (block.mask, block.gate) = (0b11, Gate::EMPTY.with(crate::msr::Msr(0x38f), 0b11, 0));
+    block.follow(0b100, 0b110);
+    assert_eq!((block.mask, block.gate.on()[0].value), (0b100, 0b110));
 }

@@ -299,3 +299,58 @@ fn s1_the_next_period_of_fetches_begins_with_the_unit_going_from_off_to_on() {
     let enables: Vec<u64> = control.map(|(_, value)| value >> 48 & 1).collect();
     assert_eq!(enables, [0, 1]);
 }
+
+/// The ring is that of what ran, but for addresses of the upper half; odd ones are no others.
+#[test]
+fn t5_a_sample_of_the_kernel_is_not_of_the_ring_that_was_interrupted() {
+    let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
+    let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
+    let mut machine = Machine::default();
+    let from = Interrupted { rip: 0x1050, cs: 0x33, ..Interrupted::default() };
+    for rip in [0x1041, 1 << 63 | 0x1040, 1 << 63 | 0x1041] {
+        machine.tags(rip, None);
+        sampled(&mut block, &mut machine, &from);
+    }
+    assert_eq!(log.map(|one| one.cs), [0x33, 0, 0, 0]);
+}
+
+/// Two tasks stop one after the other, each with a sample that waits: one interrupt is awaited still.
+#[test]
+fn s1_a_sample_is_awaited_until_its_interrupt_came() {
+    let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
+    let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
+    let mut machine = Machine::default();
+    let from = Interrupted::default();
+    for _ in 0..2 {
+        resume(&mut block, &mut machine);
+        machine.tags(0x1000, None);
+        pause(&mut block, &mut machine, &from);
+    }
+    // Nothing waits here, and that is still so.
+    resume(&mut block, &mut machine);
+    pause(&mut block, &mut machine, &from);
+    sampled(&mut block, &mut machine, &from);
+    assert_eq!((block.slot(0).overflows, block.spurious), (2, 0));
+    sampled(&mut block, &mut machine, &from);
+    assert_eq!(block.spurious, 1);
+}
+
+/// An interrupt that waited until the task had stopped starts nothing.
+#[test]
+fn t5_an_interrupt_behind_a_closed_gate_lets_nothing_go_on() {
+    let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
+    let go_on = |shut, rip| {
+        let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
+        block.closes_in(&(0x2000..0x2010));
+        block.shut = shut;
+        let mut machine = Machine::default();
+        machine.tags(0x1000, None);
+        sampled(&mut block, &mut machine, &Interrupted { rip, ..Interrupted::default() });
+        machine.registers.get(&GLOBAL.0) == Some(&3)
+    };
+    let mut go_on = go_on;
+    assert_eq!(
+        [(0, 0x1000), (1, 0x1000), (0, 0x2004)].map(|(s, r)| go_on(s, r)),
+        [true, false, false]
+    );
+}
