@@ -294,7 +294,8 @@ fn s1_m11_records_that_come_meanwhile_are_taken_once() {
     assert_eq!(port.1, [], "nothing was there");
     let mut seen = Vec::new();
     for records in [2, 5] {
-        port.0 = 1 << 32 | 64 * records;
+        let bytes = 64 * records;
+        port.0 = 1 << 32 | bytes;
         assert!(drain.fetch(&mut port));
         drain.run(|taken| seen.push(taken.record.ip));
     }
