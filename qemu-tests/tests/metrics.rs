@@ -145,7 +145,11 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     let exact = ["run", "--asm", "nop", "--pmu", "skylake", "--metric", "ipc", "--exact"];
     xtask(folder.path(), &exact).fails_with(2, &["metric ipc: metrics are of counts"]);
     for (job, parts) in [
-        ("[[count]]\nevents = [\"cycles\"]\nmetrics = [\"ipc\"]\n", &["line 3", "metrics"][..]),
+        (
+            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\n[[count.task]]\nasm = \"nop\"\n",
+            &["job.toml:1:1", "its sets have each their own"][..],
+        ),
+        ("[[run]]\nmetrics = [\"ipc\"]\n", &["line 2", "metrics"][..]),
         (
             "[[processors]]\nasm = \"nop\"\nmetrics = [\"ipc\"]\n",
             &["job.toml:1:1", "measure the code in [[snippet]]"],
@@ -282,5 +286,41 @@ fn s3_each_task_of_a_count_has_the_shares_of_its_own_slots() {
             let parts: u64 = event.tasks.iter().map(|task| task.raw).sum();
             assert_eq!(event.sum.raw, parts + event.kernel.raw, "{model:?}: {event:?}");
         }
+    }
+}
+
+#[test]
+fn s3_a_count_has_metrics_of_all_that_ran_and_of_each_task() {
+    let folder = folder();
+    let toml = TWO_TASKS.replacen(
+        "events = [",
+        "metrics = [\"ipc\", \"topdown\"]\nevents = [\"instructions\"]\n#",
+        1,
+    );
+    fs::write(folder.path().join("job.toml"), toml.replace("together = true", "")).unwrap();
+    let line = ["run", "job.toml", "--pmu", "icelake", "--format", "json", "--metric", "cpi"];
+    let document = json(&xtask(folder.path(), &line));
+    let all = document["metrics"].as_array().expect("metrics");
+    let names: Vec<&str> = all.iter().flat_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["count 1", "count 1, task straight", "count 1, task branches"]);
+    let value = |item: usize, name: &str| row(&document, item, name)["value"].as_f64().unwrap();
+    // By hand: one instruction a cycle; of a turn's instructions one of ten or six of eight are branches that are taken.
+    for (item, taken) in [(1, 0.1), (2, 0.75)] {
+        assert_eq!((value(item, "ipc"), value(item, "cpi")), (1.0, 1.0), "{document:#}");
+        let front = value(item, "Frontend_Bound");
+        // The kernel's handlers are in it, which the tick begins within the task.
+        assert!((front - 80.0 * taken).abs() < 2.0, "{item}: {front}");
+        assert!((value(item, "Retiring") - 20.0).abs() < 1.0, "{document:#}");
+    }
+    let whole = value(0, "Frontend_Bound");
+    assert!(whole > 20.0 && whole < 50.0, "{whole}");
+    let known = all[1]["shares_known_to"].as_f64().unwrap();
+    assert!((known - 100.0 / 255.0).abs() < 0.01, "{known}");
+    // The table and the page name whose they are.
+    for format in ["table", "html"] {
+        let called =
+            xtask(folder.path(), &["run", "job.toml", "--pmu", "icelake", "--format", format]);
+        assert_eq!(called.code, 0, "{}", called.err);
+        assert!(called.out.contains("count 1, task branches"), "{format}");
     }
 }
