@@ -112,7 +112,8 @@ fn job(text: &str, what: &str) {
     let pmu = match () {
         () if text.contains(KIND) => &["--pmu", "goldencove+gracemont"][..],
         () if text.contains(AMD) => &["--pmu", "zen4"],
-        // Records have vector registers from Ice Lake on.
+        // PERF_METRICS is there from Ice Lake on, and so are records with vector registers.
+        () if text.contains("topdown-retiring") => &["--pmu", "icelake"],
         () if text.contains("vectors = true") => &["--pmu", "cougarcove"],
         // The emulated PMU takes none.
         () if text.contains("smis = 3") => &["--pmu", "none"],

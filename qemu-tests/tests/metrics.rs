@@ -1,8 +1,11 @@
 //! Metrics of snippets whose counts are known by hand, from the command line and from a job.
 
-use qemu_tests::{Called, xtask};
+use pmu_model::Model;
+use qemu_tests::{Called, Guest, xtask};
 use serde_json::Value;
 use std::fs;
+use xtask::cli::Boot;
+use xtask::machine::Given;
 
 /// Ten instructions, of which two are branches that are taken and predicted.
 const BODY: &str = "nop; nop; nop; nop; nop; nop; jmp 2f; 2: nop; jmp 3f; 3: nop";
@@ -142,7 +145,11 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     let exact = ["run", "--asm", "nop", "--pmu", "skylake", "--metric", "ipc", "--exact"];
     xtask(folder.path(), &exact).fails_with(2, &["metric ipc: metrics are of counts"]);
     for (job, parts) in [
-        ("[[count]]\nevents = [\"cycles\"]\nmetrics = [\"ipc\"]\n", &["line 3", "metrics"][..]),
+        (
+            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\n[[count.task]]\nasm = \"nop\"\n",
+            &["job.toml:1:1", "its sets have each their own"][..],
+        ),
+        ("[[run]]\nmetrics = [\"ipc\"]\n", &["line 2", "metrics"][..]),
         (
             "[[processors]]\nasm = \"nop\"\nmetrics = [\"ipc\"]\n",
             &["job.toml:1:1", "measure the code in [[snippet]]"],
@@ -222,5 +229,98 @@ fn s3_a_run_in_which_perf_metrics_overflowed_has_no_shares() {
         assert_eq!(has("perf_metrics.retiring"), !faulty, "{result:#}");
         let refused = result["uncounted"].to_string();
         assert_eq!(refused.contains("IA32_PERF_GLOBAL_STATUS[48]"), faulty, "{result:#}");
+    }
+}
+
+/// `[[count]]` of two tasks, of which one branches and the other does not: each has its own shares, whenever the ticks come.
+const TWO_TASKS: &str = r#"
+[[count]]
+events = ["topdown.slots:u", "topdown-retiring:u", "topdown-bad-spec:u", "topdown-fe-bound:u", "topdown-be-bound:u"]
+together = true
+tick-ns = 40000
+jitter = 7
+
+[[count.task]]
+name = "straight"
+asm = "nop; nop; nop; nop; nop; nop; nop; nop"
+turns = 9000
+ring = 3
+
+[[count.task]]
+name = "branches"
+asm = "jmp 2f; 2: jmp 3f; 3: jmp 4f; 4: jmp 5f; 5: jmp 6f; 6: nop"
+turns = 9000
+ring = 3
+"#;
+
+#[test]
+fn s3_each_task_of_a_count_has_the_shares_of_its_own_slots() {
+    for (model, width) in [(Model::IceLake, 5), (Model::SapphireRapids, 6)] {
+        let guest = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, TWO_TASKS) };
+        let ran = guest.run();
+        ran.ends_with(0);
+        let count = ran.report.counts().next().expect("a count");
+        assert_eq!((count.uncounted.len(), count.groups), (0, 1), "{model:?}: {count:#?}");
+        assert!(count.switches > 10, "{model:?}: {}", count.switches);
+        let of = |event: usize, task: usize| count.events[event].tasks[task].raw;
+        // With the loop's two instructions, of which one is a branch that is taken but for the last turn.
+        for (task, [instructions, taken]) in
+            [[10 * 9000 + 1, 8999], [8 * 9000 + 1, 6 * 9000 - 1]].into_iter().enumerate()
+        {
+            let slots = width * instructions;
+            assert_eq!(of(0, task), slots, "{model:?}: {count:#?}");
+            // 255ths of the slots, and one for each reading: at most one more than there were switches.
+            let known_to = slots / 255 + count.switches + 1;
+            let front = (width - 1) * taken;
+            for (event, truth) in [(1, instructions), (3, front), (4, slots - instructions - front)]
+            {
+                let share = of(event, task);
+                assert!(
+                    share.abs_diff(truth) <= known_to,
+                    "{model:?} task {task}: {share} of {truth}: {:#?}",
+                    count.events[event]
+                );
+            }
+        }
+        for event in &count.events {
+            let parts: u64 = event.tasks.iter().map(|task| task.raw).sum();
+            assert_eq!(event.sum.raw, parts + event.kernel.raw, "{model:?}: {event:?}");
+        }
+    }
+}
+
+#[test]
+fn s3_a_count_has_metrics_of_all_that_ran_and_of_each_task() {
+    let folder = folder();
+    let toml = TWO_TASKS.replacen(
+        "events = [",
+        "metrics = [\"ipc\", \"topdown\"]\nevents = [\"instructions\"]\n#",
+        1,
+    );
+    fs::write(folder.path().join("job.toml"), toml.replace("together = true", "")).unwrap();
+    let line = ["run", "job.toml", "--pmu", "icelake", "--format", "json", "--metric", "cpi"];
+    let document = json(&xtask(folder.path(), &line));
+    let all = document["metrics"].as_array().expect("metrics");
+    let names: Vec<&str> = all.iter().flat_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["count 1", "count 1, task straight", "count 1, task branches"]);
+    let value = |item: usize, name: &str| row(&document, item, name)["value"].as_f64().unwrap();
+    // By hand: one instruction a cycle; of a turn's instructions one of ten or six of eight are branches that are taken.
+    for (item, taken) in [(1, 0.1), (2, 0.75)] {
+        assert_eq!((value(item, "ipc"), value(item, "cpi")), (1.0, 1.0), "{document:#}");
+        let front = value(item, "Frontend_Bound");
+        // The kernel's handlers are in it, which the tick begins within the task.
+        assert!((front - 80.0 * taken).abs() < 2.0, "{item}: {front}");
+        assert!((value(item, "Retiring") - 20.0).abs() < 1.0, "{document:#}");
+    }
+    let whole = value(0, "Frontend_Bound");
+    assert!(whole > 20.0 && whole < 50.0, "{whole}");
+    let known = all[1]["shares_known_to"].as_f64().unwrap();
+    assert!((known - 100.0 / 255.0).abs() < 0.01, "{known}");
+    // The table and the page name whose they are.
+    for format in ["table", "html"] {
+        let called =
+            xtask(folder.path(), &["run", "job.toml", "--pmu", "icelake", "--format", format]);
+        assert_eq!(called.code, 0, "{}", called.err);
+        assert!(called.out.contains("count 1, task branches"), "{format}");
     }
 }

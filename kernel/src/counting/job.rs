@@ -29,6 +29,7 @@ use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
 use super::taken_out::TakenOut;
 use super::{Count, CountingError, Counts, Platform, Set};
+use crate::snippet::measure::METRICS_OVERFLOWED;
 use crate::tasks::Read;
 use alloc::vec::Vec;
 use arch::pmu::Driver;
@@ -456,6 +457,10 @@ impl CountRun {
             });
             let Some((group, one)) = place else { continue };
             let taken_out = self.gate.as_ref().and_then(|gate| gate.taken_out(index));
+            let mut remarks = one.counting.remarks.clone();
+            if one.metric.is_some() && session.metrics_overflowed() {
+                remarks.push(METRICS_OVERFLOWED.into());
+            }
             let value = |count: &Count, preset| match taken_out {
                 None => value(count),
                 Some(_) => value(&not_less(*count, preset)),
@@ -472,7 +477,7 @@ impl CountRun {
                 shares: Vec::new(),
                 overflows: request.every.map(|_| session.overflows()[index]),
                 taken_out,
-                remarks: one.counting.remarks.clone(),
+                remarks,
             });
         }
         let groups = session.set().groups().len() as u32;

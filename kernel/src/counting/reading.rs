@@ -96,6 +96,13 @@ impl Reading {
         self.interrupts = NEVER;
     }
 
+    /// There is no plan for this group.
+    pub fn plan_nothing(&mut self) {
+        self.lines.clear();
+        self.whole = 0;
+        self.discard();
+    }
+
     /// Plans anew. `interrupts`: those before the counts of `active`, which are in the order of their requests, were put
     /// together; `since`: when their times were accounted for. They run from then on.
     pub fn plan<'a>(

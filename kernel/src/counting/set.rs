@@ -3,9 +3,10 @@
 use super::error::{SetError, attribute};
 use super::request::Request;
 use crate::events::Known;
-use crate::snippet::events::{Counted, EFFORT, at, programmable};
+use crate::snippet::events::{Counted, EFFORT, at, countable_at_rest, metrics_apart};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::driver::SLOTS;
 use arch::pmu::{Counter, Selection};
 use core::sync::atomic::{AtomicU64, Ordering};
 use events::encode::{Encoded, encode};
@@ -160,9 +161,34 @@ fn groups(requests: &[Request], sharing: Sharing, known: &Known) -> Result<Vec<G
                 counted.map_err(|reason| refused(number, &requests[number], None, reason));
             counted.map(|counted| (number, counted))
         });
-        groups.push(members.collect::<Result<Group, _>>()?);
+        let members = members.collect::<Result<Group, _>>()?;
+        check_slots(requests, &members)?;
+        groups.push(members);
     }
     Ok(groups)
+}
+
+/// PERF_METRICS divides fixed counter 3, which then belongs to it: it starts from 0 at each reading.
+fn check_slots(requests: &[Request], group: &Group) -> Result<(), SetError> {
+    let counted: Vec<&Counted> = group.iter().map(|(_, one)| one).collect();
+    let refuse = |at: usize, attribute, reason: String| {
+        let index = group[at].0;
+        Err(refused(index, &requests[index], attribute, reason))
+    };
+    if let Some((at, reason)) = metrics_apart(&counted) {
+        return refuse(at, None, reason);
+    }
+    let is_slots =
+        |(index, one): &(usize, Counted)| one.counter == SLOTS && requests[*index].every.is_some();
+    let has_metrics = counted.iter().any(|one| one.metric.is_some());
+    match group.iter().position(is_slots).filter(|_| has_metrics) {
+        Some(at) => {
+            let reason =
+                "PERF_METRICS is read together with fixed counter 3, which then has no periods";
+            refuse(at, Some("every"), reason.to_string())
+        }
+        None => Ok(()),
+    }
 }
 
 fn refused(
@@ -191,7 +217,7 @@ fn encoded(index: usize, request: &Request, known: &Known) -> Result<Encoded, Se
     check_list(&alone).map_err(|error| SetError::MixedCores(error.to_string()))?;
     let encoded = encode(&parsed, &known.processor, known.core.as_ref())
         .map_err(|error| refused(index, request, attribute(&error.reason), error.reason))?;
-    programmable(encoded, known).map_err(|reason| refused(index, request, None, reason))
+    countable_at_rest(encoded, known).map_err(|reason| refused(index, request, None, reason))
 }
 
 /// Whether each trigger can act.

@@ -78,6 +78,13 @@ impl VirtualCounter {
         (self.start, self.total) = (Position { wraps, events: 0 }, total);
     }
 
+    /// So many events more than at the last fold, and the counter stands at 0 again. Returns the count.
+    pub(super) const fn add(&mut self, events: u64) -> u64 {
+        self.total = self.total.wrapping_add(events);
+        self.start.events = 0;
+        self.total
+    }
+
     /// So much of it was not what was to be counted.
     pub(super) const fn take_out(&mut self, events: u64) {
         self.total = self.total.wrapping_sub(events);

@@ -59,7 +59,7 @@ impl Counters {
     pub fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
         (self.watchdog, self.metrics, self.metrics_overflowed) = (None, Vec::new(), false);
-        if let Some(apart) = metrics_apart(pass) {
+        if let Some(apart) = metrics_apart(&pass.iter().collect::<Vec<_>>()) {
             return Err(apart);
         }
         let idle = pass.is_empty() && limit.is_none();

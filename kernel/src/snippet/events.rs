@@ -8,6 +8,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::driver::SLOTS;
 use arch::pmu::{Counter, Rings, Selection};
 use events::assign::{self, Place};
 use events::encode::{Choice, Counters, Encoded, encode};
@@ -65,11 +66,11 @@ impl Counted {
 /// Which event of a pass cannot be counted, and why, if PERF_METRICS is in it: it divides the slots of fixed counter 3 by what
 /// happens in the rings of that counter, so all that stand on it want the same rings.
 #[must_use]
-pub fn metrics_apart(pass: &[Counted]) -> Option<(usize, String)> {
-    let on_slots = |one: &&Counted| one.counter == Counter::Fixed(3);
+pub fn metrics_apart(pass: &[&Counted]) -> Option<(usize, String)> {
     pass.iter().any(|one| one.metric.is_some()).then_some(())?;
-    let first = pass.iter().find(on_slots)?;
-    let other = |one: &Counted| on_slots(&one) && one.selection.rings != first.selection.rings;
+    let first = pass.iter().find(|one| one.counter == SLOTS)?;
+    let other =
+        |one: &&Counted| one.counter == SLOTS && one.selection.rings != first.selection.rings;
     let at = pass.iter().position(other)?;
     let reason = format!(
         "PERF_METRICS and slots count in the same rings, and {} is for others than {}",
@@ -245,7 +246,10 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     match purpose {
         Use::Counting => countable_at_rest(encoded, known),
-        Use::Beside => programmable(encoded, known),
+        Use::Beside => {
+            without_metrics(&encoded)?;
+            countable_at_rest(encoded, known)
+        }
         Use::Sampling { .. } => {
             without_metrics(&encoded)?;
             offered(encoded, known)
@@ -253,25 +257,20 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     }
 }
 
-/// The same of a request that is encoded already, and is to be counted by a counter of its own.
-pub(crate) fn programmable(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
-    without_metrics(&encoded)?;
-    countable_at_rest(encoded, known)
-}
-
 /// PERF_METRICS is not a counter: it neither overflows nor continues from where it was.
 fn without_metrics(encoded: &Encoded) -> Result<(), String> {
     let is_metric = |choice: &Choice| matches!(choice.counters, Counters::Metric { .. });
     match encoded.choices.iter().any(is_metric) {
-        true => {
-            Err("PERF_METRICS is read in snippets; slots and the TOPDOWN events are counted here"
-                .to_string())
-        }
+        true => Err(
+            "PERF_METRICS is read in snippets and counts; slots and the TOPDOWN events are counted here"
+                .to_string(),
+        ),
         false => Ok(()),
     }
 }
 
-fn countable_at_rest(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
+/// The same of a request that is encoded already.
+pub(crate) fn countable_at_rest(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
     if encoded.precise > 0 {
         return Err("a precise event (PEBS) is for sampling: it writes records".to_string());
     }

@@ -101,7 +101,7 @@ pub trait Runner {
 }
 
 /// Why a field of PERF_METRICS has no figure.
-const METRICS_OVERFLOWED: &str = "PERF_METRICS overflowed in a run (IA32_PERF_GLOBAL_STATUS[48]), so its shares are of \
+pub(crate) const METRICS_OVERFLOWED: &str = "PERF_METRICS overflowed in a run (IA32_PERF_GLOBAL_STATUS[48]), so its shares are of \
     unknown slots; shorter runs have them";
 
 /// What is loaded.

@@ -13,6 +13,8 @@ use super::schema::{BindText, CountedText, ExpectText, PointText};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
+use crate::metrics::Asked;
+use crate::metrics::request::Ask;
 use ::events::energy;
 use ::events::parse::parse_event;
 use gate::{PointFile, RawPoint};
@@ -84,6 +86,10 @@ pub(crate) struct RawCount {
     nested: bool,
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
+    /// Metrics to show, of everything that ran and of each task.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    metrics: Vec<Asked>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
     /// Memory besides the areas of each task; all of them share it.
@@ -151,6 +157,16 @@ pub(super) struct EventTable {
 }
 
 impl EventTable {
+    /// An event from which nothing follows.
+    fn plain(event: EventText) -> Self {
+        Self { event, preset: 0, every: None, starts: Vec::new(), correlate: false }
+    }
+
+    /// Whether it counts the same from the same value on.
+    fn is_same(&self, other: &Self) -> bool {
+        self.event == other.event && self.preset == other.preset
+    }
+
     /// Whether it is energy and nothing else: with what follows from overflows it is an event, and refused as one.
     fn is_energy(&self) -> bool {
         let plain = self.preset == 0 && self.every.is_none() && self.starts.is_empty();
@@ -175,8 +191,7 @@ impl<'de> Deserialize<'de> for RawEvent {
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawEvent, E> {
                 let event = EventText::deserialize(StrDeserializer::new(text))?;
-                let starts = Vec::new();
-                Ok(RawEvent(EventTable { event, preset: 0, every: None, starts, correlate: false }))
+                Ok(RawEvent(EventTable::plain(event)))
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawEvent, M::Error> {
@@ -222,10 +237,43 @@ pub struct CountFile {
     pub(super) workload: WorkloadFile,
     /// What it has to come to.
     pub(super) criteria: CriteriaFile,
+    /// Metrics that are asked for.
+    pub(super) metrics: Vec<Asked>,
+    /// The same, ready for the machine that is measured.
+    pub(super) asks: Vec<Ask>,
     place: Place,
 }
 
 impl CountFile {
+    /// Takes the metrics, and counts their events, each once.
+    ///
+    /// # Errors
+    /// The item has sets, of which each has events of its own.
+    pub(super) fn count_for(
+        &mut self,
+        asks: Vec<Ask>,
+        events: Vec<EventText>,
+    ) -> Result<(), String> {
+        if !self.sets.is_empty() {
+            return Err(
+                "metrics are of the events of the whole item, and its sets have each their own; give the metrics an item without \
+                 sets"
+                    .to_string(),
+            );
+        }
+        for event in events.into_iter().map(EventTable::plain) {
+            if event.is_energy() {
+                if !self.energy.contains(&event.event) {
+                    self.energy.push(event.event);
+                }
+            } else if !self.own.events.iter().any(|other| other.is_same(&event)) {
+                self.own.events.push(event);
+            }
+        }
+        self.asks = asks;
+        Ok(())
+    }
+
     /// The item.
     ///
     /// # Errors
@@ -318,6 +366,10 @@ impl CountFile {
 
 impl FileItem for CountFile {
     of_workload!();
+
+    fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
 
     fn events(&self) -> Vec<&EventText> {
         let all = core::iter::once(&self.own).chain(&self.sets);
@@ -424,6 +476,8 @@ impl Section for CountFile {
             gate: starts.chain(stops).collect(),
             nested: raw.nested,
             criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
+            metrics: raw.metrics,
+            asks: Vec::new(),
             place,
         })
     }

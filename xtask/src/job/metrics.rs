@@ -1,18 +1,20 @@
-//! Metrics of a job's snippets: which are asked for, and the events that are counted for them.
+//! Metrics of a job's snippets and counts: which are asked for, and the events that are counted for them.
 
 use super::Purpose;
+use super::count::CountFile;
 use super::errors::JobError;
-use super::file::{JobFile, SnippetFile};
-use crate::events::Block;
+use super::file::{FileItem, JobFile, SnippetFile};
+use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned};
 use crate::metrics::{Asked, MetricError};
 use clap::Args;
+use std::collections::BTreeSet;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MetricOptions {
-    /// Show this metric of every snippet: one of our own like `ipc`, or one of perfmon's for the processor
+    /// Show this metric of every snippet and count: one of our own like `ipc`, or one of perfmon's for the processor
     /// (`cargo xtask events --metrics` lists them). Can be given several times.
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<Asked>,
@@ -31,17 +33,21 @@ impl MetricOptions {
         level.map(Asked::Tree).into_iter().chain(self.metrics.iter().cloned()).collect()
     }
 
-    /// Adds them to every snippet.
+    /// Adds them to every snippet and count.
     ///
     /// # Errors
-    /// There is no snippet.
+    /// There is none.
     pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
         let asked = self.asked();
-        if let (Some(first), true) = (asked.first(), file.snippets.is_empty()) {
-            let message = format!("metric {first}: the job has no snippet to measure it of");
+        if let (Some(first), true) =
+            (asked.first(), file.snippets.is_empty() && file.counts.is_empty())
+        {
+            let message =
+                format!("metric {first}: the job has no snippet and no count to measure it of");
             return Err(JobError::Metrics { file: file.source.clone(), message });
         }
         file.snippets.iter_mut().for_each(|snippet| snippet.metrics.extend(asked.iter().cloned()));
+        file.counts.iter_mut().for_each(|count| count.metrics.extend(asked.iter().cloned()));
         Ok(())
     }
 }
@@ -66,7 +72,31 @@ pub(super) fn plan(
         let planned = known.and_then(|target| of(snippet, target, tables));
         planned.map_err(|error| snippet.refused(&source, error.to_string()))?;
     }
+    for count in file.counts.iter_mut().filter(|count| !count.metrics.is_empty()) {
+        let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
+        let done = known.and_then(|target| of_count(count, target, tables));
+        let done = done.map_err(|error| error.to_string()).and_then(|done| done);
+        done.map_err(|message| count.refused(&source, message))?;
+    }
     Ok(())
+}
+
+/// A count has one list of events: what does not fit takes turns, and the report says which metrics that spoils.
+fn of_count(
+    count: &mut CountFile,
+    target: &Target,
+    block: &Block,
+) -> Result<Result<(), String>, MetricError> {
+    let tables = block.tables();
+    let (core, table) = target.tables(&tables)?;
+    let metrics = find(&table, &count.metrics)?;
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    let texts: BTreeSet<&str> =
+        asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
+    let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));
+    let texts: Vec<EventText> = texts.collect();
+    Ok(count.count_for(asks, texts))
 }
 
 /// Why there are no metrics of a snippet of its kind.

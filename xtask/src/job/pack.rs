@@ -80,9 +80,9 @@ pub(super) fn pack_with(
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
     let metrics = (first_snippet as u32..)
-        .zip(&file.snippets)
-        .filter(|(_, snippet)| !snippet.asks.is_empty())
-        .map(|(index, snippet)| (index, snippet.asks.clone()))
+        .zip(file.items())
+        .filter(|(_, item)| !item.asks().is_empty())
+        .map(|(index, item)| (index, item.asks().to_vec()))
         .collect();
     let first_behind = job.items.len() - codes.len();
     let sampled = (first_behind as u32..).zip(codes);

@@ -2,10 +2,10 @@
 
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
-use super::{shares, tree};
+use super::{counted, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
-use protocol::record::{Metric, SnippetResult};
+use protocol::record::{CountResult, Metric, SnippetResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -82,9 +82,16 @@ pub struct Clock {
 pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> Vec<ItemMetrics> {
     let hz = report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
     let clock = Clock { hz, of_instructions };
-    let asks = |item: u32| asked.iter().find(|(index, _)| *index == item).map(|(_, asks)| asks);
+    let asks =
+        |item: u32| asked.iter().find(|(index, _)| *index == item).map(|(_, asks)| asks.as_slice());
     let of = |result: &SnippetResult| Some(of_item(result, asks(result.item)?, clock));
-    report.results().filter_map(of).collect()
+    let of_count = |count: &CountResult| {
+        let asks = asks(count.item).unwrap_or_default();
+        let figures = if asks.is_empty() { Vec::new() } else { counted::figures(count) };
+        figures.iter().map(|one| of_item(one, asks, clock)).collect::<Vec<_>>()
+    };
+    let counts = report.counts().flat_map(of_count);
+    report.results().filter_map(of).chain(counts).collect()
 }
 
 /// The metrics of an item.
@@ -238,8 +245,7 @@ fn doubts(
     let mut doubts = Vec::new();
     let passes: BTreeSet<u32> = counts.iter().flatten().filter_map(counted_in).collect();
     if passes.len() > 1 {
-        let text =
-            "its events do not fit into the counters together, so they are from different runs";
+        let text = "its events do not fit into the counters together, so they were counted at different times";
         doubts.push(format!("{text}, in {} passes", passes.len()));
     }
     if result.emulated {

@@ -202,6 +202,12 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether MSR_PERF_METRICS counts along.
+    #[must_use]
+    pub fn has_metrics(&self) -> bool {
+        self.enabled & METRICS_ENABLE != 0
+    }
+
     fn exists(&self, counter: Counter) -> Result<(), PmuError> {
         if self.capabilities.has(counter) { Ok(()) } else { Err(PmuError::NoCounter(counter)) }
     }

@@ -6,6 +6,7 @@ mod capabilities;
 mod counting;
 mod edges;
 mod formats;
+mod ibs_samples;
 mod interrupt;
 mod owner;
 mod precise;

@@ -40,11 +40,15 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     while !left.is_empty() {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => match (periods_in_ring_0(item, &set), too_often(item.at_overflow, &set)) {
-                (None, None) => return Planned { set: Some(set), events: left, uncounted },
-                (Some((index, reason)), _) => (index, reason.to_string()),
-                (None, Some(refused)) => refused,
-            },
+            Ok(set) => {
+                let periods = periods_in_ring_0(item, &set);
+                let metrics = metrics_in_ring_0(item, &set).map(|index| (index, METRICS_IN_RING_0));
+                match (periods.or(metrics), too_often(item.at_overflow, &set)) {
+                    (None, None) => return Planned { set: Some(set), events: left, uncounted },
+                    (Some((index, reason)), _) => (index, reason.to_string()),
+                    (None, Some(refused)) => refused,
+                }
+            }
             Err(SetError::Request { index, reason, attribute, .. }) => {
                 let attribute = attribute.map_or(String::new(), |name| alloc::format!("{name}: "));
                 (index, attribute + &reason)
@@ -65,6 +69,9 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     Planned { uncounted, ..Planned::default() }
 }
 
+/// Why a field of PERF_METRICS is not counted between addresses.
+const METRICS_IN_RING_0: &str = "between addresses PERF_METRICS is counted in ring 3 only (`:u`), and with events of ring 3 alone";
+
 /// A request with a period that cannot be counted between addresses, and why: it counts ring 0, or another one does.
 fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<(usize, &'static str)> {
     if !item.gated {
@@ -76,6 +83,14 @@ fn periods_in_ring_0(item: &SetOf, set: &Set) -> Option<(usize, &'static str)> {
     }
     in_ring_0(set, |_| true)?;
     (0..set.requests().len()).find(|&index| has_period(index)).map(|index| (index, BESIDE_RING_0))
+}
+
+/// A field of PERF_METRICS that cannot be counted between addresses: what the kernel's own way comes to is taken out of counts of
+/// ring 0, and of shares it cannot be.
+fn metrics_in_ring_0(item: &SetOf, set: &Set) -> Option<usize> {
+    in_ring_0(set, |_| true).filter(|_| item.gated)?;
+    let all = set.groups().iter().flatten();
+    all.filter(|(_, counted)| counted.metric.is_some()).map(|(index, _)| *index).next()
 }
 
 /// Least number of events between two overflows of a request that counts ring 0: the handler's own way out is counted

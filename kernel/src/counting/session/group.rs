@@ -19,6 +19,8 @@ use raw_cpuid::CpuIdResult;
 pub(super) struct Active {
     pub request: usize,
     pub count: VirtualCounter,
+    /// The field of MSR_PERF_METRICS that is meant in place of the counter itself.
+    pub metric: Option<u8>,
     /// Overflows that were acted on.
     pub told: u64,
 }
@@ -77,7 +79,8 @@ impl Readings {
 
 impl Turn {
     /// The turn of a group that `driver` has programmed by `writes`. `None`, which is step by step: if a request overflows
-    /// after a period or waits for another, if a counter cannot tell of its overflow, or if there is no global control.
+    /// after a period or waits for another, if a counter cannot tell of its overflow, if PERF_METRICS is read, or if there is no
+    /// global control.
     fn new(set: &Set, group: usize, driver: &Driver, mut writes: Vec<Write>) -> Option<Self> {
         let (has, layout) = (driver.capabilities(), driver.layout());
         layout.global?;
@@ -85,7 +88,8 @@ impl Turn {
         let programs =
             |group: usize| set.groups()[group].iter().flat_map(|(_, counted)| counted.programs());
         let records = programs(group).any(|(_, selection)| selection.precise);
-        if periods || records || driver.programmed() & has.no_overflow != 0 {
+        if periods || records || driver.has_metrics() || driver.programmed() & has.no_overflow != 0
+        {
             return None;
         }
         for other in 0..set.groups().len() {

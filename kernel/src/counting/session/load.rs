@@ -65,6 +65,9 @@ impl Session {
                     Some(driver.preset(counted.counter, period).map_err(refused)?);
             }
         }
+        if members.clone().any(|(_, counted)| counted.metric.is_some()) {
+            driver.enable_metrics()?;
+        }
         let mut block = ControlBlock::of(driver);
         for (_, counted) in members.clone() {
             if let Some(preset) = reloads[counted.counter.index()] {
@@ -84,10 +87,14 @@ impl Session {
             let into = if mode == Mode::Free { 0 } else { self.into[*request] };
             let (total, counter) = (self.totals[*request].raw, counted.counter);
             let count = VirtualCounter::arm(driver, platform, counter, mode, total, into)?;
-            let one = Active { request: *request, count, told: count.folded().0 };
+            let one =
+                Active { request: *request, count, metric: counted.metric, told: count.folded().0 };
             let active = &mut self.active[group];
             let place = active.iter().position(|other| other.request > one.request);
             active.insert(place.unwrap_or(active.len()), one);
+        }
+        if driver.has_metrics() {
+            driver.clear_metrics(platform)?;
         }
         self.loaded = true;
         Ok(())

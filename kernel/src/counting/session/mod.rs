@@ -7,6 +7,7 @@ mod group;
 mod load;
 mod notification;
 mod planned;
+mod slots;
 mod status;
 mod turns;
 
@@ -21,7 +22,7 @@ use super::{AtOverflow, Platform};
 use crate::events::Known;
 use alloc::vec;
 use alloc::vec::Vec;
-use arch::pmu::driver::Write;
+use arch::pmu::driver::{SLOTS, Write};
 use arch::pmu::{Driver, PmuError};
 use group::{Active, Readings, Turn};
 use notification::Notifications;
@@ -49,6 +50,8 @@ pub struct Session {
     turns: Vec<Turn>,
     /// A register that did not take what a plan said.
     refused: Option<Write>,
+    /// PERF_METRICS overflowed, so that its shares are of no known slots.
+    metrics_overflowed: bool,
     /// The group whose turn it is, and how its counts are read.
     group: usize,
     readings: Readings,
@@ -98,6 +101,7 @@ impl Session {
             active,
             turns: Vec::new(),
             refused: None,
+            metrics_overflowed: false,
             group: 0,
             readings,
             loaded: false,
@@ -131,6 +135,7 @@ impl Session {
             }
         }
         (self.passes, self.ended, self.interrupted) = (0, false, false);
+        self.metrics_overflowed = false;
     }
 
     /// The set.
@@ -304,7 +309,10 @@ impl Session {
         let counted = active.iter().map(|active| (active.request, &active.count));
         let of = (&self.driver, self.set.id());
         self.readings.now.plan(of, counted, &self.totals, [interrupts, self.since]);
-        if !self.running {
+        if self.driver.has_metrics() {
+            // Read at rest, and started from 0 each time.
+            self.readings.now.plan_nothing();
+        } else if !self.running {
             self.readings.now.discard();
         }
     }
@@ -385,12 +393,21 @@ impl Session {
     fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
         self.catch_up();
         self.readings.now.discard();
+        let slots = self.take_slots(platform)?;
         let active = self.active[self.group].iter_mut();
         for active in active.filter(|_| self.loaded) {
-            let raw = active.count.fold(&self.driver, platform)?;
+            let raw = match slots {
+                Some(slots) if active.count.counter() == SLOTS => {
+                    active.count.add(slots.of(active.metric))
+                }
+                _ => active.count.fold(&self.driver, platform)?,
+            };
             self.totals[active.request].raw = raw;
             self.into[active.request] = active.count.folded().1;
         }
-        Ok(())
+        match slots.is_some() && self.running {
+            true => self.driver.start(platform),
+            false => Ok(()),
+        }
     }
 }

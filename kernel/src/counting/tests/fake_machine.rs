@@ -109,6 +109,11 @@ impl FakeMachine {
         }
     }
 
+    /// This, at once.
+    pub fn execute(&mut self, delta: &Delta) {
+        self.advance(delta);
+    }
+
     /// The same with a session's part of the interrupt, where the handler has found something.
     pub fn run_for(&mut self, session: &mut Session, ring: Ring, mut instructions: u64) {
         while instructions > 0 {

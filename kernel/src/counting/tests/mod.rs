@@ -15,6 +15,7 @@ mod readings;
 mod series;
 mod sets;
 mod sets_of_jobs;
+mod shares;
 mod snapshots;
 mod tasks;
 mod turns;

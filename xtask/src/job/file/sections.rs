@@ -14,6 +14,7 @@ use crate::job::function::Programs;
 use crate::job::memory::MemoryFile;
 use crate::job::sample::TaskCode;
 use crate::job::workload::WorkloadFile;
+use crate::metrics::request::Ask;
 use protocol::job::{Item, OnEnd, SelfTest};
 use protocol::record::Hex;
 use schemars::JsonSchema;
@@ -181,6 +182,11 @@ pub(crate) trait FileItem {
     /// The texts of its events.
     fn events(&self) -> Vec<&EventText> {
         Vec::new()
+    }
+
+    /// Metrics to show of it.
+    fn asks(&self) -> &[Ask] {
+        &[]
     }
 
     /// Its tasks, if it has some.

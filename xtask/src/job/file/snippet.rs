@@ -12,6 +12,7 @@ use crate::job::form::Wanted;
 use crate::job::function::FunctionFile;
 use crate::job::history::RawHistory;
 use crate::job::memory::{self, MemoryFile};
+use crate::metrics::request::Ask;
 use protocol::bits::Bits;
 use protocol::criteria::{Expect, TSC};
 use protocol::exact::EVENTS;
@@ -171,6 +172,10 @@ impl SnippetFile {
 impl FileItem for SnippetFile {
     fn place(&self, source: &str) -> Place {
         Self::place(self, source)
+    }
+
+    fn asks(&self) -> &[Ask] {
+        &self.asks
     }
 
     fn criteria(&self) -> &CriteriaFile {

@@ -60,7 +60,7 @@ fn s3_the_counts_of_a_ratio_are_of_one_pass() {
     let apart = [("instructions", 30, 0), ("cycles", 10, 1)];
     let rows = self::rows(Model::Skylake, &["ipc"], &apart);
     assert_eq!((rows[0].value, &rows[0].passes[..]), (Some(3.0), &[1, 2][..]));
-    assert!(rows[0].untrusted[0].contains("from different runs, in 2 passes"), "{rows:?}");
+    assert!(rows[0].untrusted[0].contains("at different times, in 2 passes"), "{rows:?}");
 }
 
 #[test]

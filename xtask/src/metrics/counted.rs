@@ -1,0 +1,164 @@
+//! Counts of tasks as metrics take them: of all that ran, and of each task.
+
+use protocol::criteria::TSC;
+use protocol::record::{
+    Aggregates, CountResult, CountValue, CountedEvent, Counting, EnergyReading, Metric, Series,
+    SnippetResult, Uncounted, Verdict,
+};
+
+/// Whose counts a metric is of: a name, and which value of an event.
+type Whose<'a> = (String, Box<dyn Fn(&CountedEvent) -> Option<CountValue> + 'a>);
+
+/// The figures of an item and of its tasks, one after the other, as those of one run.
+#[must_use]
+pub(super) fn figures(count: &CountResult) -> Vec<SnippetResult> {
+    let mut all: Vec<Whose> = vec![(count.name.clone(), Box::new(|event| Some(event.sum)))];
+    for (index, task) in count.tasks.iter().enumerate() {
+        let of_task = move |event: &CountedEvent| event.tasks.get(index).copied();
+        all.push((format!("{}, task {}", count.name, task.name), Box::new(of_task)));
+    }
+    let of = |(place, (name, value)): (usize, Whose)| figures_of(count, name, &*value, place == 0);
+    all.into_iter().enumerate().map(of).collect()
+}
+
+fn figures_of(
+    count: &CountResult,
+    name: String,
+    value: &dyn Fn(&CountedEvent) -> Option<CountValue>,
+    is_whole: bool,
+) -> SnippetResult {
+    let mut metrics = Vec::new();
+    // The time that the set counted, of this task or of all: the same of each event, or the longest.
+    let values = count.events.iter().filter_map(value);
+    if let Some(ticks) = values.map(|value| value.enabled).max() {
+        metrics.push(metric(TSC, ticks as f64, None));
+    }
+    let mut uncounted = count.uncounted.clone();
+    for event in &count.events {
+        let Some(value) = value(event) else { continue };
+        match value.scaled {
+            Some(scaled) => {
+                let counting = Counting {
+                    name: event.name.clone(),
+                    counter: event.counter.clone(),
+                    pass: event.group,
+                    remarks: event.remarks.clone(),
+                };
+                metrics.push(metric(&event.event, scaled as f64, Some(counting)));
+            }
+            None => uncounted.push(Uncounted {
+                event: event.event.clone(),
+                reason: "it had no counter during this".to_string(),
+            }),
+        }
+    }
+    for one in &count.energy {
+        if !is_whole {
+            let reason = "energy is of all that ran, and not of a task".to_string();
+            uncounted.push(Uncounted { event: one.event.clone(), reason });
+            continue;
+        }
+        let (name, counter) = (one.event.clone(), one.register.clone());
+        let counting = Counting { name, counter, pass: 0, remarks: Vec::new() };
+        let ticks = [0, one.ticks];
+        metrics.push(Metric {
+            energy: Some(EnergyReading {
+                unit: one.unit,
+                resolution: one.resolution,
+                ticks,
+                update: one.update,
+            }),
+            ..metric(&one.event, one.joules, Some(counting))
+        });
+    }
+    SnippetResult {
+        item: count.item,
+        name,
+        verdict: Verdict::None,
+        misses: Vec::new(),
+        per: 1,
+        // None of its own: there is no spread.
+        runs: 0,
+        metrics,
+        uncounted,
+        planning: 0,
+        controls: Vec::new(),
+        restored: Vec::new(),
+        unwatched: 0,
+        smis: 0,
+        emulated: count.emulated,
+        tsc: count.tsc,
+    }
+}
+
+/// A figure of one run, which began at 0.
+fn metric(event: &str, value: f64, counting: Option<Counting>) -> Metric {
+    let nothing = Series { min: 0, max: 0, distinct: 1, values: None };
+    let all = Series { min: value as u64, max: value as u64, ..nothing.clone() };
+    Metric {
+        event: event.to_string(),
+        value: Aggregates { min: value, median: value, mean: value, max: value },
+        deterministic: false,
+        series: [nothing, all],
+        counting,
+        energy: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn s3_a_count_has_figures_of_all_that_ran_and_of_each_task() {
+        let value = |raw: u64, counted: u64| {
+            let scaled = (counted > 0).then_some(raw * 100 / counted.max(1));
+            CountValue { raw, scaled, counted, enabled: 100 }
+        };
+        let event = CountedEvent {
+            event: "cycles".to_string(),
+            group: 2,
+            sum: value(30, 100),
+            kernel: value(9, 100),
+            tasks: vec![value(21, 50), value(0, 0)],
+            ..CountedEvent::default()
+        };
+        let task = |name: &str| {
+            serde_json::from_value(json!({"name": name, "entry": "0x0", "end": "exit", "turns": 1,
+                "switches": 1, "time": 1, "value": "0x0", "memory_crc32": "0x0"}))
+            .expect("a task")
+        };
+        let energy = protocol::record::CountedEnergy {
+            event: "energy-pkg".to_string(),
+            joules: 2.5,
+            ..Default::default()
+        };
+        let count = CountResult {
+            item: 3,
+            name: "c".to_string(),
+            tasks: vec![task("a"), task("b")],
+            events: vec![event],
+            energy: vec![energy],
+            ..CountResult::default()
+        };
+        let [all, a, b] = &figures(&count)[..] else { panic!("one of all, one of each task") };
+        let of = |result: &SnippetResult, event: &str| {
+            let found = result.metrics.iter().find(|one| one.event == event)?;
+            Some((found.value.median, found.counting.as_ref().map(|counting| counting.pass)))
+        };
+        assert_eq!((all.item, &*all.name, &*a.name), (3, "c", "c, task a"));
+        assert_eq!(of(all, "cycles"), Some((30.0, Some(2))));
+        assert_eq!(
+            (of(all, "energy-pkg"), of(all, TSC)),
+            (Some((2.5, Some(0))), Some((100.0, None)))
+        );
+        // Scaled by the task's own time; what had no counter meanwhile has no figure, and nor has a task's energy.
+        assert_eq!(of(a, "cycles"), Some((42.0, Some(2))));
+        let said = |result: &SnippetResult| -> Vec<String> {
+            result.uncounted.iter().map(|one| format!("{}: {}", one.event, one.reason)).collect()
+        };
+        assert_eq!(said(a), ["energy-pkg: energy is of all that ran, and not of a task"]);
+        assert_eq!((of(b, "cycles"), said(b).len()), (None, 2));
+    }
+}
