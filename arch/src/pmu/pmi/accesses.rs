@@ -1,7 +1,7 @@
 //! Data accesses of samples, counted by address, source and class of latency; and what became of sampled branches.
 
-use super::ControlBlock;
 use super::table::{Row, Table};
+use super::{ControlBlock, hash};
 use crate::pmu::data_source::{Datum, Told, Words};
 use crate::pmu::pebs::Access as Recorded;
 
@@ -47,9 +47,8 @@ impl Row for Access {
     }
 
     fn key(&self) -> u64 {
-        let class = u64::from(self.datum.class()) << 40;
-        let of = u64::from(self.bit) << 56 ^ u64::from(self.task) << 48;
-        self.datum.address ^ u64::from(self.datum.source).rotate_left(20) ^ class ^ of
+        let source = u64::from(self.datum.source) << 10 ^ u64::from(self.datum.class()) << 14;
+        self.datum.address ^ source ^ hash::owner(self.task, self.bit)
     }
 
     fn count(&self) -> u64 {
@@ -156,7 +155,7 @@ impl Row for Outcome {
     }
 
     fn key(&self) -> u64 {
-        self.address ^ u64::from(self.task) << 48
+        self.address ^ hash::owner(self.task, 0)
     }
 
     fn count(&self) -> u64 {

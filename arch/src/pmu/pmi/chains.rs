@@ -1,7 +1,7 @@
 //! Call stacks at samples, out of branch records in call-stack mode, counted.
 
-use super::ControlBlock;
 use super::table::{Row, Table};
+use super::{ControlBlock, hash};
 use crate::pmu::lbr::Branch;
 
 /// Calls that a stack can have: as many as there are records, at most.
@@ -61,8 +61,7 @@ impl Row for Chain {
     }
 
     fn key(&self) -> u64 {
-        let of =
-            u64::from(self.bit) << 56 ^ u64::from(self.task) << 48 ^ u64::from(self.depth) << 40;
+        let of = hash::owner(self.task, self.bit) ^ u64::from(self.depth) << 10;
         self.frames().iter().fold(of, |key, frame| key.rotate_left(9) ^ frame)
     }
 

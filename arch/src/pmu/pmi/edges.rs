@@ -1,8 +1,8 @@
 //! Branches that the processor recorded before each sample, counted by where they come from and go to.
 
-use super::ControlBlock;
 use super::chains::Chain;
 use super::service::{Interrupted, Raw};
+use super::{ControlBlock, hash};
 use crate::msr::Msr;
 use crate::pmu::capabilities::LbrKind;
 use crate::pmu::driver::{Gate, Write};
@@ -86,10 +86,8 @@ impl Edges {
     }
 
     fn count(&mut self, branch: &Branch, task: u32) {
-        // Multiplicative hashing by 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4).
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let key = branch.from ^ branch.to.rotate_left(24) ^ u64::from(task) << 56;
-        let start = (key.wrapping_mul(SPREAD) >> 32) as usize;
+        let key = branch.from ^ branch.to.rotate_left(13) ^ hash::owner(task, 0);
+        let start = hash::start(key);
         for step in 0..Self::PROBES.min(self.len) {
             let edge = self.at(start.wrapping_add(step));
             if edge.count == 0 {

@@ -1,5 +1,6 @@
 //! Interrupted addresses, counted in the interrupt: a table of a fixed size, without lock or allocation.
 
+use super::hash;
 use crate::descriptors::is_compatibility;
 
 /// How often one counter overflowed at one address.
@@ -72,10 +73,7 @@ impl Histogram {
     /// Counts one overflow of the counter of `bit`.
     #[inline]
     pub(super) fn count(&mut self, address: u64, task: u32, cs: u16, bit: u8) {
-        // Multiplicative hashing by 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4).
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let key = address ^ u64::from(bit) << 56 ^ u64::from(task) << 48;
-        let start = (key.wrapping_mul(SPREAD) >> 32) as usize;
+        let start = hash::start(address ^ hash::owner(task, bit));
         for step in 0..Self::PROBES.min(self.len) {
             let bucket = self.at(start.wrapping_add(step));
             if !bucket.used {

@@ -29,6 +29,7 @@ mod edges;
 mod entry;
 mod groups;
 mod handling;
+mod hash;
 mod histogram;
 mod ibs;
 mod records_by_task;

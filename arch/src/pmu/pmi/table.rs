@@ -1,5 +1,7 @@
 //! Rows that are counted in the interrupt, in a table of a fixed size, without lock or allocation.
 
+use super::hash;
+
 /// A row: what it is distinguished by, and what it adds up.
 pub trait Row: Copy + Default {
     /// Whether both are distinguished by the same.
@@ -52,9 +54,7 @@ impl<R: Row> Table<R> {
 
     /// Counts a row.
     pub(super) fn take(&mut self, row: &R) {
-        // Multiplicative hashing by 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4).
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let start = (row.key().wrapping_mul(SPREAD) >> 32) as usize;
+        let start = hash::start(row.key());
         for step in 0..Self::PROBES.min(self.len) {
             let place = self.at(start.wrapping_add(step));
             if place.count() == 0 {
