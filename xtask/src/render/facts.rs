@@ -1,7 +1,8 @@
-//! What a processor's caches and TLBs are; in parts of their own what lies between cores, and what takes their time.
+//! What a processor's caches and TLBs are; in parts of their own what predicts its branches, what lies between cores, and what takes their time.
 
 pub(crate) mod cores;
 pub(crate) mod noise;
+pub(crate) mod pipeline;
 mod told;
 mod words;
 
@@ -53,6 +54,10 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
         };
     if let Some(memory) = &sheet.memory {
         part(heading(sheet), "by CPUID", rows(sheet, memory), Vec::new(), untold(memory));
+    }
+    if let Some(core) = &sheet.core {
+        let rows = pipeline::rows(sheet, core);
+        part(pipeline::heading(sheet), CONFIDENCE, rows, Vec::new(), pipeline::untold(core));
     }
     if let Some(facts) = &sheet.cores {
         let (rows, tables) = (cores::rows(facts), cores::tables(facts));

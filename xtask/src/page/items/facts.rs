@@ -1,9 +1,9 @@
 //! What a fact sheet tells.
 
 use super::table;
-use crate::render::facts::{self, Grid, Row, cores, noise};
+use crate::render::facts::{self, Grid, Row, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
+use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, PipelineFacts};
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -13,6 +13,13 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
         parts.push(figures("Caches and TLBs", "by CPUID", rows));
         parts.push(Part::Plot(curve(sheet, memory)));
         parts.extend(facts::untold(memory).into_iter().map(Part::Text));
+    }
+    if let Some(core) = &sheet.core {
+        parts.push(Part::Text(pipeline::heading(sheet)));
+        let rows = pipeline::rows(sheet, core);
+        parts.push(figures("Prediction of branches", facts::CONFIDENCE, rows));
+        parts.extend(returns(sheet, core).map(Part::Plot));
+        parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
     }
     if let Some(told) = &sheet.cores {
         parts.push(Part::Text(cores::heading(told)));
@@ -47,6 +54,25 @@ fn grid(grid: Grid) -> Part {
     let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
     let row = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
     table(&grid.caption, &head, 1, grid.rows.into_iter().map(row).collect())
+}
+
+/// What returns take over the depth of calls.
+fn returns(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let points = &core.returns.evidence;
+    let series = Series {
+        name: "all returns from this depth".to_string(),
+        y: points.iter().map(|[_, tenths]| *tenths as f64 / 10.0).collect(),
+        band: Vec::new(),
+    };
+    Some(Plot {
+        title: "Returns from nested calls".to_string(),
+        x_label: "depth of the calls".to_string(),
+        y_label: facts::unit(sheet).to_string(),
+        x: points.iter().map(|[depth, _]| *depth as f64).collect(),
+        series: vec![series],
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
 }
 
 /// The matrices of lines.
