@@ -23,6 +23,7 @@ const SAMPLES: usize = 9;
 const TRIES: u32 = 4;
 /// Why nothing is told of what shows by mispredictions.
 const FREE: &str = "a mispredicted return costs nothing that is seen";
+const APART: &str = "samples of what a mispredicted return costs differ twofold";
 
 /// A machine that runs programs.
 pub trait CodeProbe {
@@ -47,8 +48,9 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let mut samples: Vec<u64> = (0..SAMPLES).map(|_| sample()).collect();
     let mispredict_tenths = Times::of(&mut samples);
     let tenths = mispredict_tenths.median;
-    if tenths == 0 {
-        let reason = Some(FREE.to_string());
+    let apart = mispredict_tenths.least * 2 < tenths || mispredict_tenths.most > tenths * 2;
+    if tenths == 0 || apart {
+        let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
         return PipelineFacts { mispredict_tenths, returns, targets };

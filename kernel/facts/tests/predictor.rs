@@ -23,6 +23,8 @@ struct Modelled {
     predictor: Predictor,
     mispredict: u64,
     cycles: u64,
+    /// Most cycles by which a try takes longer, at random.
+    noise: u64,
 }
 
 impl Modelled {
@@ -32,7 +34,7 @@ impl Modelled {
         predictor.keep_targets(parameters.btb);
         let mispredict = parameters.mispredict_cycles.into();
         let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
-        Self { memory, decoded, predictor, mispredict, cycles: 0 }
+        Self { memory, decoded, predictor, mispredict, cycles: 0, noise: 0 }
     }
 
     fn branch(&mut self, one: &Instruction, to: u64, kind: BranchKind, taken: bool) {
@@ -116,6 +118,8 @@ impl CodeProbe for Modelled {
         let mut once = || {
             let before = self.cycles;
             self.run(entry);
+            // As odd as an address, and always the same.
+            self.cycles += self.cycles.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (self.noise + 1);
             self.cycles - before
         };
         (0..tries).map(|_| once()).min().unwrap()
@@ -173,4 +177,19 @@ fn d1_where_a_misprediction_costs_nothing_nothing_is_told() {
     let parameters = Parameters { mispredict_cycles: 0, ..Parameters::DEFAULT };
     let facts = measure(&mut Modelled::new(&parameters));
     assert_eq!(check(&parameters, &facts), [false; 2]);
+}
+
+#[test]
+fn d1_a_clock_that_differs_from_try_to_try_tells_nothing() {
+    let parameters = Parameters::DEFAULT;
+    let mut noisy = Modelled { noise: 20_000, ..Modelled::new(&parameters) };
+    let facts = measure(&mut noisy);
+    assert!(facts.mispredict_tenths.most > facts.mispredict_tenths.least, "{facts:?}");
+    assert_eq!((facts.returns.entries, facts.targets.ways), (None, None), "{facts:?}");
+    assert!(facts.returns.reason.is_some() && facts.targets.reason.is_some());
+    // A little of it does no harm.
+    let mut quiet = Modelled { noise: 60, ..Modelled::new(&parameters) };
+    let facts = measure(&mut quiet);
+    assert_eq!(facts.returns.entries, Some(parameters.returns), "{facts:?}");
+    assert_eq!(facts.targets.entries(), Some(parameters.btb.entries), "{facts:?}");
 }

@@ -82,7 +82,7 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         core,
         cores: has.cores.then(|| cores::measure(second, machine.runs_in_turn())),
         noise,
-        cpuid: if has.memory { cpuid::answers() } else { Vec::new() },
+        cpuid: if has.memory || has.cores { cpuid::answers() } else { Vec::new() },
         uncounted: Vec::new(),
         restored: Vec::new(),
         emulated: machine.emulated.is_some(),
