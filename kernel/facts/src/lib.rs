@@ -1,5 +1,5 @@
 //! What a processor's data caches and TLBs are, told from how long loads take, and from nothing else; what lies between processors
-//! ([`cores`]), and what takes their time ([`gaps`]).
+//! ([`cores`]), what takes their time ([`gaps`]), and what predicts their branches ([`pipeline`]).
 //!
 //! Loads follow pointers, so that each waits for the one before it. What is followed is chosen: lines of one set, pages of one set,
 //! or all lines of a working set in random order.
@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod cores;
 pub mod gaps;
 pub mod judge;
+pub mod pipeline;
 
 mod chain;
 mod curve;

@@ -23,6 +23,8 @@ pub struct Facts<'a> {
 pub struct Parts {
     /// Caches, TLBs and crossings.
     pub memory: bool,
+    /// The core's predictor of branches.
+    pub core: bool,
     /// What lies between the processors.
     pub cores: bool,
     /// Stolen time, the timer, and what transitions cost.

@@ -1,6 +1,7 @@
 //! A fact sheet's parts; of caches and TLBs the machine on which loads are timed.
 
 mod cpuid;
+mod pipeline;
 mod timed;
 
 use super::counters::Counters;
@@ -65,6 +66,8 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         .memory
         .then(|| measure_memory(item.bytes, ranges, (space, frames), (counters, clock, second)));
     let memory = memory.transpose()?;
+    let core = has.core.then(|| pipeline::measure((space, frames), (counters, clock, second)));
+    let core = core.transpose()?;
     if let Some(driver) = &mut counters.driver {
         let _ = driver.reset(&mut counters.registers);
     }
@@ -76,9 +79,10 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         timer,
         bytes: item.bytes,
         memory,
+        core,
         cores: has.cores.then(|| cores::measure(second, machine.runs_in_turn())),
         noise,
-        cpuid: if has.memory { cpuid::answers() } else { Vec::new() },
+        cpuid: if has.memory || has.cores { cpuid::answers() } else { Vec::new() },
         uncounted: Vec::new(),
         restored: Vec::new(),
         emulated: machine.emulated.is_some(),

@@ -35,13 +35,15 @@ const THRESHOLD_NS: u32 = 1000;
 pub(crate) enum RawPart {
     /// Caches, TLBs and crossings.
     Memory,
+    /// The core's predictor of branches.
+    Core,
     /// What lies between the processors.
     Cores,
     /// Stolen time, the timer, and what transitions cost.
     Noise,
 }
 
-/// What the processor's caches and TLBs are, what lies between processors, and what takes their time.
+/// What the processor's caches, TLBs and predictor are, what lies between processors, and what takes their time.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Facts")]
@@ -52,7 +54,7 @@ pub(crate) struct RawFacts {
     /// be told. Default: 256M.
     #[schemars(with = "Option<SizeText>")]
     memory: Option<toml::Value>,
-    /// What is looked at: `"memory"`, `"cores"`, `"noise"`. Default: all of it.
+    /// What is looked at: `"memory"`, `"core"`, `"cores"`, `"noise"`. Default: all of it.
     parts: Option<Vec<RawPart>>,
     /// Milliseconds for which each processor is watched for stolen time, at most 600,000. Default: 1000, and 10 with the emulated
     /// PMU, whose clock counts instructions.
@@ -186,13 +188,16 @@ impl Section for FactsFile {
 
 /// What is looked at: all of it if nobody says.
 fn parts(raw: Option<&[RawPart]>) -> Result<Parts, String> {
-    let Some(raw) = raw else { return Ok(Parts { memory: true, cores: true, noise: true }) };
+    let Some(raw) = raw else {
+        return Ok(Parts { memory: true, core: true, cores: true, noise: true });
+    };
     let has = |part| raw.contains(&part);
     if raw.is_empty() {
-        return Err("parts is empty; there are `memory`, `cores` and `noise`".into());
+        return Err("parts is empty; there are `memory`, `core`, `cores` and `noise`".into());
     }
     Ok(Parts {
         memory: has(RawPart::Memory),
+        core: has(RawPart::Core),
         cores: has(RawPart::Cores),
         noise: has(RawPart::Noise),
     })

@@ -1,7 +1,11 @@
-//! What a processor's caches and TLBs are; in parts of their own what lies between cores, and what takes their time.
+//! What a processor's caches and TLBs are; in parts of their own what predicts its branches, what lies between cores, and what takes
+//! their time.
 
 pub(crate) mod cores;
 pub(crate) mod noise;
+pub(crate) mod pipeline;
+mod sharing;
+mod sure;
 mod told;
 mod words;
 
@@ -13,7 +17,7 @@ use ::facts::judge::{self, Told};
 use comfy_table::Cell;
 use protocol::record::{CacheFact, FactsResult, FactsTimer, MemoryFacts, TlbFact};
 use std::fmt::Write;
-pub(crate) use words::{CONFIDENCE, Grid, Row, size, sureness, ticks, time};
+pub(crate) use words::{Grid, HEAD, HEAD_MEMORY, Row, size, sureness, ticks, time};
 
 /// Most policies that are named.
 const NAMED: usize = 6;
@@ -30,39 +34,57 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}", sheet.item, paint(STRONG, &sheet.name));
-    let mut part =
-        |heading: String, third: &str, rows: Vec<Row>, tables: Vec<Grid>, untold: Vec<String>| {
-            let _ = writeln!(out, "{}", paint(FAINT, &heading));
+    let mut part = |heading: String,
+                    head: &[&str],
+                    rows: Vec<Vec<String>>,
+                    tables: Vec<Grid>,
+                    untold: Vec<String>| {
+        let _ = writeln!(out, "{}", paint(FAINT, &heading));
+        let mut table = empty();
+        table.set_header(head);
+        for row in rows {
+            table.add_row(row.into_iter().map(Cell::new));
+        }
+        let _ = writeln!(out, "{}", fit(table, columns));
+        for grid in tables.iter().filter(|grid| grid.rows.len() <= MOST_ROWS) {
             let mut table = empty();
-            table.set_header(["figure", "measured", third, "from"]);
-            for row in rows {
-                table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+            table.set_header(&grid.head);
+            for row in &grid.rows {
+                table.add_row(row);
             }
-            let _ = writeln!(out, "{}", fit(table, columns));
-            for grid in tables.iter().filter(|grid| grid.rows.len() <= MOST_ROWS) {
-                let mut table = empty();
-                table.set_header(&grid.head);
-                for row in &grid.rows {
-                    table.add_row(row);
-                }
-                let _ = writeln!(out, "{}\n{}", paint(FAINT, &grid.caption), fit(table, columns));
-            }
-            for text in untold {
-                let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
-            }
-        };
+            let _ = writeln!(out, "{}\n{}", paint(FAINT, &grid.caption), fit(table, columns));
+        }
+        for text in untold {
+            let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+        }
+    };
     if let Some(memory) = &sheet.memory {
-        part(heading(sheet), "by CPUID", rows(sheet, memory), Vec::new(), untold(memory));
+        part(heading(sheet), &HEAD_MEMORY, rows(sheet, memory), Vec::new(), untold(memory));
+    }
+    if let Some(core) = &sheet.core {
+        let rows = pipeline::rows(sheet, core);
+        part(pipeline::heading(sheet), &HEAD, cells(rows), Vec::new(), pipeline::untold(core));
     }
     if let Some(facts) = &sheet.cores {
-        let (rows, tables) = (cores::rows(facts), cores::tables(facts));
-        part(cores::heading(facts), CONFIDENCE, rows, tables, cores::untold(facts));
+        let (rows, tables) = (cores::rows(sheet, facts), cores::tables(facts));
+        part(cores::heading(facts), &HEAD, cells(rows), tables, cores::untold(facts));
     }
     if let Some(facts) = &sheet.noise {
         let (rows, tables) = (noise::rows(facts), noise::tables(facts));
-        part(noise::heading(facts), CONFIDENCE, rows, tables, noise::untold(facts, sheet.emulated));
+        part(
+            noise::heading(facts),
+            &HEAD,
+            cells(rows),
+            tables,
+            noise::untold(facts, sheet.emulated),
+        );
     }
     out
+}
+
+/// The cells of rows.
+pub(crate) fn cells(rows: Vec<Row>) -> Vec<Vec<String>> {
+    rows.into_iter().map(Row::cells).collect()
 }
 
 /// What times are in.
@@ -83,45 +105,56 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
     format!("derived only from the time of loads, by {clock}, in {size} of contiguous memory")
 }
 
-/// All figures of the memory.
-pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
+/// All figures of the memory: the cells below [`HEAD_MEMORY`].
+pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>> {
     let unit = unit(sheet);
     let cycles = |tenths: u64| format!("{} {unit}", number(tenths as f64 / 10.0));
-    let row = |figure: &str, value: String, told: Option<String>, evidence: String| {
-        let (figure, told) = (figure.to_string(), told.unwrap_or_default());
-        Row { figure, value, told, evidence }
-    };
+    let row =
+        |figure: &str, value: String, told: Option<String>, sure: String, evidence: String| {
+            vec![figure.to_string(), value, told.unwrap_or_default(), sure, evidence]
+        };
     let says = told::Says::of(&sheet.cpuid);
     let mut all = Vec::new();
     let line = memory.line.map_or("not told".to_string(), |line| format!("{line} bytes"));
     let steps = memory.line_evidence.iter().map(|[far, cost]| format!("{far}: {cost}"));
     let steps = steps.collect::<Vec<_>>().join(", ");
     let told = says.line().map(|told| marked(memory.line, Some(told), format!("{told} bytes")));
-    all.push(row("line", line, told, format!("{unit} more, this many bytes from a line: {steps}")));
+    all.push(row(
+        "line",
+        line,
+        told,
+        sure::line(memory),
+        format!("{unit} more, this many bytes from a line: {steps}"),
+    ));
     for (at, cache) in memory.caches.iter().enumerate() {
         let name = format!("L{} data", cache.level);
         let told = says.cache(cache.level).map(|told| {
             let seen = cache.bytes().zip(cache.ways);
             marked(seen, Some((told.bytes, told.ways)), told.to_string())
         });
-        all.push(row(&name, shape(cache), told, fits(cache)));
+        all.push(row(&name, shape(cache), told, sure::cache(memory, at), fits(cache)));
         if let Some(tenths) = cache.tenths {
-            all.push(row(&format!("{name}, latency"), cycles(tenths), None, "single loads".into()));
+            let front = at.checked_sub(1).and_then(|front| memory.caches.get(front));
+            let sure = sure::latency(memory, cache, front);
+            let figure = format!("{name}, latency");
+            all.push(row(&figure, cycles(tenths), None, sure, "single loads".into()));
         }
         let policy = policies(&memory.caches, at);
         let evidence = cache.policy.as_ref().map_or(String::new(), |evidence| {
             let (count, runs) = (evidence.sequences.len(), evidence.runs);
             format!("{count} sequences of accesses to a set, {runs} runs of each")
         });
-        all.push(row(&format!("{name}, policy"), policy, None, evidence));
+        let sure = sure::policy(cache.policy.as_ref());
+        all.push(row(&format!("{name}, policy"), policy, None, sure, evidence));
     }
     all.push(row(
         "memory, latency",
         cycles(memory.memory_tenths),
         None,
+        sure::memory(memory),
         "a load after WBINVD".into(),
     ));
-    for tlb in &memory.tlbs {
+    for (at, tlb) in memory.tlbs.iter().enumerate() {
         let page = size(tlb.page);
         let name = format!("L{} TLB, {page} pages", tlb.level);
         let told = says.tlb(tlb.level, tlb.page).map(|(entries, ways)| {
@@ -129,17 +162,21 @@ pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
             marked(seen, Some((entries, ways)), format!("{entries} entries, {ways} ways"))
         });
         let fit = tlb.evidence.len();
-        all.push(row(&name, entries(tlb), told, format!("{fit} numbers and distances of pages")));
+        let evidence = format!("{fit} numbers and distances of pages");
+        all.push(row(&name, entries(tlb), told, sure::tlb(memory, at), evidence));
         let costs = match (tlb.level, tlb.tenths) {
             (1, _) => format!("{} more where no TLB has it", cycles(tlb.walk_tenths)),
             (_, Some(tenths)) => format!("{} more than a hit of the first", cycles(tenths)),
             (_, None) => continue,
         };
-        all.push(row(&format!("{name}, cost"), costs, None, "single loads".into()));
+        let (figure, tries) = (format!("{name}, cost"), "quickest of 4".to_string());
+        all.push(row(&figure, costs, None, tries, "single loads".into()));
     }
     let [line, page] = memory.crossing_tenths;
-    all.push(row("crossing a line", format!("{} more", cycles(line)), None, "single loads".into()));
-    all.push(row("crossing a page", format!("{} more", cycles(page)), None, "single loads".into()));
+    for (figure, tenths) in [("crossing a line", line), ("crossing a page", page)] {
+        let value = format!("{} more", cycles(tenths));
+        all.push(row(figure, value, None, "quickest of 3".into(), "three loads".into()));
+    }
     all
 }
 
@@ -216,7 +253,6 @@ pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
             all.push(format!("the L{level} TLB for pages of {page}: {reason}"));
         }
     }
-    all.push("which processors share a cache: one processor measures".to_string());
     all.push(
         "slices of the last cache: a hash of addresses shows as sets that do not repeat"
             .to_string(),

@@ -4,7 +4,8 @@ use super::{Item, ItemRecord, JobPart, head};
 use crate::facts::{BYTES, SMIS, THRESHOLD_NS, WATCH_MS};
 use crate::job::Facts;
 use crate::limits::{self, LimitError};
-use crate::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow, Uncounted};
+use crate::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow};
+use crate::record::{PipelineFacts, Uncounted};
 use crate::verdict::{Figure, figure};
 use alloc::format;
 use alloc::string::String;
@@ -43,6 +44,7 @@ impl ItemRecord for FactsResult {
     fn figures(&self) -> Vec<Figure> {
         let mut all = Vec::new();
         self.memory.iter().for_each(|memory| of_memory(memory, &mut all));
+        self.core.iter().for_each(|core| of_core(core, &mut all));
         self.cores.iter().for_each(|cores| of_cores(cores, &mut all));
         self.noise.iter().for_each(|noise| of_noise(noise, &mut all));
         // What was not told is no figure, and nothing that a counter missed.
@@ -74,6 +76,14 @@ fn of_memory(memory: &MemoryFacts, all: &mut Vec<Figure>) {
     }
     all.push(figure("line crossing cycles", Some(cycles(memory.crossing_tenths[0]))));
     all.push(figure("page crossing cycles", Some(cycles(memory.crossing_tenths[1]))));
+}
+
+fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
+    let cycles = core.mispredict_tenths.median as f64 / 10.0;
+    all.push(figure("misprediction cycles", Some(cycles)));
+    all.push(figure("return stack entries", core.returns.entries.map(f64::from)));
+    all.push(figure("targets entries", core.targets.entries().map(f64::from)));
+    all.push(figure("targets ways", core.targets.ways.map(f64::from)));
 }
 
 /// Of all pairs, the nearest, the middle one and the farthest, and what waiting processors take to answer, in ticks.

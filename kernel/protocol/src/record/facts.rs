@@ -1,6 +1,6 @@
 //! What a processor's caches and TLBs are, as measured.
 
-use super::{CoreFacts, Miss, NoiseFacts, Uncounted, Verdict};
+use super::{CoreFacts, Miss, NoiseFacts, PipelineFacts, Uncounted, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct FactsResult {
     /// The data caches and TLBs; absent: they were not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryFacts>,
+    /// The core's predictor of branches; absent: it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<PipelineFacts>,
     /// What lies between the processors; absent: that was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<CoreFacts>,

@@ -14,6 +14,7 @@ mod hex;
 mod history;
 mod machine;
 mod noise;
+mod pipeline;
 mod place;
 mod processors;
 mod result;
@@ -48,6 +49,7 @@ pub use machine::{
     MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
+pub use pipeline::{PipelineFacts, ReturnsFact, TargetsFact};
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,

@@ -1,4 +1,4 @@
-//! Following pointers between two readings of a clock, without another access to memory.
+//! Following pointers between two readings of a clock, without another access to memory; and calling code.
 
 use core::arch::asm;
 use facts::Flush;
@@ -147,6 +147,44 @@ pub unsafe fn follow(clock: Clock, start: u64, (skip, count): (u64, u64), flush:
             }
             (Clock::Tsc, 1) => one!("rdtsc", start, skip, 0, flush, begin, end),
             (Clock::Tsc, _) => many!("rdtsc", start, skip, count, 0, flush, begin, end),
+        }
+    }
+    end.wrapping_sub(begin)
+}
+
+/// A call of code that was written.
+macro_rules! call {
+    ($read:literal, $entry:expr, $index:expr, $begin:ident, $end:ident) => {
+        asm!(
+            now!($read, "{begin}"),
+            "call {entry}",
+            now!($read, "{end}"),
+            entry = in(reg) $entry,
+            index = in(reg) $index,
+            begin = out(reg) $begin,
+            end = out(reg) $end,
+            out("rax") _,
+            out("rcx") _,
+            out("rdx") _,
+            out("rdi") _,
+            out("r8") _,
+            out("r9") _,
+            out("r10") _,
+        )
+    };
+}
+
+/// Calls code; returns what the clock says of it.
+///
+/// # Safety
+/// Ring 0, interrupts off. The clock may be read; the code is one of [`facts::pipeline::code`].
+pub unsafe fn call(clock: Clock, entry: u64) -> u64 {
+    let (begin, end): (u64, u64);
+    // SAFETY: the caller's promises; the code changes these registers alone, and leaves the stack as it was.
+    unsafe {
+        match clock {
+            Clock::Counter(index) => call!("rdpmc", entry, index, begin, end),
+            Clock::Tsc => call!("rdtsc", entry, 0, begin, end),
         }
     }
     end.wrapping_sub(begin)

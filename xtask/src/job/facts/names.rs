@@ -17,6 +17,8 @@ pub(super) fn all() -> Vec<String> {
             whole.extend(all.map(|what| format!("{name} {what}")));
         }
     }
+    let core = ["misprediction cycles", "return stack entries", "targets entries", "targets ways"];
+    whole.extend(core.map(String::from));
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());
     whole

@@ -18,11 +18,11 @@ fn read(keys: &str) -> Result<Facts<'static>, String> {
 #[test]
 fn d3_d4_parts_are_chosen_and_all_of_them_are_the_default() {
     let all = read("").unwrap();
-    assert_eq!(all.parts, Parts { memory: true, cores: true, noise: true });
+    assert_eq!(all.parts, Parts { memory: true, core: true, cores: true, noise: true });
     assert_eq!((all.bytes, all.watch), (BYTES, Watch { ms: 0, threshold_ns: 1000, smis: 0 }));
     let some = read("parts = [\"noise\", \"cores\"]\nwindow-ms = 20\nthreshold-ns = 500\nsmis = 3")
         .unwrap();
-    assert_eq!(some.parts, Parts { memory: false, cores: true, noise: true });
+    assert_eq!(some.parts, Parts { memory: false, core: false, cores: true, noise: true });
     assert_eq!((some.bytes, some.watch), (0, Watch { ms: 20, threshold_ns: 500, smis: 3 }));
 }
 
@@ -30,7 +30,7 @@ fn d3_d4_parts_are_chosen_and_all_of_them_are_the_default() {
 fn d3_d4_what_parts_do_not_have_is_refused() {
     for (keys, says) in [
         ("parts = []", "parts is empty"),
-        ("parts = [\"core\"]", "core"),
+        ("parts = [\"front\"]", "front"),
         ("parts = [\"cores\"]\nmemory = \"64M\"", "memory is for the part `memory`"),
         ("parts = [\"memory\"]\nsmis = 1", "smis is for the part `noise`"),
         ("window-ms = 0", "window-ms is 0"),

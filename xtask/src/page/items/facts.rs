@@ -1,22 +1,29 @@
 //! What a fact sheet tells.
 
 use super::table;
-use crate::render::facts::{self, Grid, Row, cores, noise};
+use crate::render::facts::{self, Grid, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
+use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, PipelineFacts};
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     let mut parts = Vec::new();
     if let Some(memory) = &sheet.memory {
         let rows = facts::rows(sheet, memory);
         parts.push(Part::Text(facts::heading(sheet)));
-        parts.push(figures("Caches and TLBs", "by CPUID", rows));
+        parts.push(figures("Caches and TLBs", &facts::HEAD_MEMORY, rows));
         parts.push(Part::Plot(curve(sheet, memory)));
         parts.extend(facts::untold(memory).into_iter().map(Part::Text));
     }
+    if let Some(core) = &sheet.core {
+        parts.push(Part::Text(pipeline::heading(sheet)));
+        let rows = pipeline::rows(sheet, core);
+        parts.push(figures("Prediction of branches", &facts::HEAD, facts::cells(rows)));
+        parts.extend(returns(sheet, core).map(Part::Plot));
+        parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
+    }
     if let Some(told) = &sheet.cores {
         parts.push(Part::Text(cores::heading(told)));
-        parts.push(figures("Between cores", facts::CONFIDENCE, cores::rows(told)));
+        parts.push(figures("Between cores", &facts::HEAD, facts::cells(cores::rows(sheet, told))));
         parts.extend(heats(told).into_iter().map(Part::Heat));
         parts.extend(contention(told).map(Part::Plot));
         parts.extend(cores::wakes(told).map(grid));
@@ -24,7 +31,11 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     }
     if let Some(told) = &sheet.noise {
         parts.push(Part::Text(noise::heading(told)));
-        parts.push(figures("Stolen time and transitions", facts::CONFIDENCE, noise::rows(told)));
+        parts.push(figures(
+            "Stolen time and transitions",
+            &facts::HEAD,
+            facts::cells(noise::rows(told)),
+        ));
         parts.extend(readings(told).map(Part::Plot));
         parts.extend(late(told).map(Part::Plot));
         parts.extend(noise::tables(told).into_iter().map(grid));
@@ -33,20 +44,34 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     parts
 }
 
-fn figures(caption: &str, third: &str, rows: Vec<Row>) -> Part {
-    let row = |row: Row| {
-        let mut cells = vec![Cell::text(row.figure), Cell::text(row.value)];
-        cells.extend([Cell::text(row.told), Cell::text(row.evidence)]);
-        cells
-    };
-    let head = ["figure", "measured", third, "from"];
-    table(caption, &head, head.len(), rows.into_iter().map(row).collect())
+fn figures(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> Part {
+    let row = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
+    table(caption, head, head.len(), rows.into_iter().map(row).collect())
 }
 
 fn grid(grid: Grid) -> Part {
     let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
     let row = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
     table(&grid.caption, &head, 1, grid.rows.into_iter().map(row).collect())
+}
+
+/// What returns take over the depth of calls.
+fn returns(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let points = &core.returns.evidence;
+    let series = Series {
+        name: "all returns from this depth".to_string(),
+        y: points.iter().map(|[_, tenths]| *tenths as f64 / 10.0).collect(),
+        band: Vec::new(),
+    };
+    Some(Plot {
+        title: "Returns from nested calls".to_string(),
+        x_label: "depth of the calls".to_string(),
+        y_label: facts::unit(sheet).to_string(),
+        x: points.iter().map(|[depth, _]| *depth as f64).collect(),
+        series: vec![series],
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
 }
 
 /// The matrices of lines.

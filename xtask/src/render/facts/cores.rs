@@ -1,8 +1,8 @@
 //! What lies between cores.
 
 use super::super::number;
-use super::{Grid, Row, sureness, ticks};
-use protocol::record::{Contention, CoreFacts, LineMatrix, Wake};
+use super::{Grid, Row, sharing, sureness, ticks};
+use protocol::record::{Contention, CoreFacts, FactsResult, LineMatrix, Wake};
 
 /// How it was measured.
 pub(crate) fn heading(facts: &CoreFacts) -> String {
@@ -12,8 +12,9 @@ pub(crate) fn heading(facts: &CoreFacts) -> String {
 }
 
 /// All figures.
-pub(crate) fn rows(facts: &CoreFacts) -> Vec<Row> {
+pub(crate) fn rows(sheet: &FactsResult, facts: &CoreFacts) -> Vec<Row> {
     let mut all: Vec<Row> = facts.matrices.iter().map(|matrix| line(facts, matrix)).collect();
+    all.extend(sharing::rows(sheet, facts));
     all.extend(facts.contention.iter().filter_map(|by| contended(facts, by)));
     all.extend(facts.ways().into_iter().map(|way| {
         let wakes: Vec<&Wake> = facts.wakes_by(way).collect();

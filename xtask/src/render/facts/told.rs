@@ -24,6 +24,13 @@ impl fmt::Display for Cache {
     }
 }
 
+impl Cache {
+    /// How many ids of APICs share it.
+    pub(super) const fn shared(self) -> u32 {
+        self.shared
+    }
+}
+
 /// The answers.
 pub(super) struct Says<'a>(&'a [[u32; 6]]);
 

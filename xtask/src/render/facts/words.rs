@@ -14,6 +14,17 @@ pub(crate) struct Row {
     pub evidence: String,
 }
 
+impl Row {
+    /// Its cells, in order.
+    pub(crate) fn cells(self) -> Vec<String> {
+        vec![self.figure, self.value, self.told, self.evidence]
+    }
+}
+
+/// The columns of a table of figures.
+pub(crate) const HEAD: [&str; 4] = ["figure", "measured", CONFIDENCE, "from"];
+/// The same where CPUID says something as well.
+pub(crate) const HEAD_MEMORY: [&str; 5] = ["figure", "measured", "by CPUID", CONFIDENCE, "from"];
 /// Above the column that says how far to trust a figure.
 pub(crate) const CONFIDENCE: &str = "how sure";
 /// A table next to the figures.

@@ -68,8 +68,9 @@ impl Core {
     #[cfg(feature = "hierarchy")]
     pub fn shape(&mut self, parameters: Option<&super::Parameters>) {
         self.shaped = parameters.map(|all| alloc::boxed::Box::new(super::Hierarchy::new(all)));
-        self.predictor
-            .keep_returns(parameters.map_or(super::Parameters::DEFAULT.returns, |all| all.returns));
+        let all = parameters.unwrap_or(&super::Parameters::DEFAULT);
+        self.predictor.keep_returns(all.returns);
+        self.predictor.keep_targets(all.btb);
     }
 
     /// Whether it has those of parameters, to which every access matters.

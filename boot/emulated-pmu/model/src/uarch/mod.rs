@@ -4,7 +4,7 @@
 //! | part | size | policy |
 //! | --- | --- | --- |
 //! | branch direction | 4096 two-bit counters, by address and 8 bits of history | static until trained |
-//! | indirect targets | 1024 entries, direct-mapped | last target |
+//! | indirect targets | 1024 entries, direct-mapped | last target, LRU if there are ways |
 //! | returns | stack of 16 | wraps |
 //! | first-level data cache | 32 KiB, 8 ways, 64-byte lines | LRU, write-allocate |
 //! | last-level cache ([`Llc`]) | 2 MiB, 16 ways | LRU, not inclusive; adjacent-line prefetch if wanted |

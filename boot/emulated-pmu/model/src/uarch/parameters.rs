@@ -11,6 +11,7 @@
 //! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
+//! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
 //! | `ports` | micro-operations and ports of classes of instructions: see [`super::ports`] | no ports |
 //! | `issue` | with `ports`, instructions that the front end gives in a cycle, 1 to 16 | any number |
 //!
@@ -43,7 +44,7 @@ pub struct CacheShape {
     pub cycles: u32,
 }
 
-/// A TLB, which replaces the least recently used entry.
+/// A TLB, or the table of targets, which replaces the least recently used entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlbShape {
     /// Entries.
@@ -87,6 +88,8 @@ pub struct Parameters {
     pub mispredict_cycles: u32,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
+    /// Targets of indirect branches that it keeps, by their addresses.
+    pub btb: TlbShape,
     /// The execution ports.
     pub ports: Option<PortMap>,
 }
@@ -108,6 +111,7 @@ impl fmt::Display for ParameterError<'_> {
 
 const CACHE: &str = "a cache is SIZE/WAYS, then :POLICY and @CYCLES if wanted, as l1d=24k/6:fifo@4";
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
+const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
@@ -131,6 +135,7 @@ impl Parameters {
         cross_cycles: 20,
         mispredict_cycles: 16,
         returns: 16,
+        btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
     };
 
@@ -142,7 +147,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -174,6 +179,7 @@ impl Parameters {
                     let number = value.parse().ok().filter(|number| (1..=64).contains(number));
                     all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
                 }
+                "btb" => all.btb = btb(value).map_err(wrong)?,
                 "ports" => {
                     all.ports = Some(PortMap::parse(value).ok_or(wrong(ports::MAP))?);
                 }
@@ -251,6 +257,7 @@ impl Parameters {
             pair(self.split_cycles, self.cross_cycles),
             pair(self.mispredict_cycles, self.returns),
             self.ports.map_or(0, |ports| ports.issue.into()),
+            tlb(self.btb),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -277,7 +284,7 @@ impl Parameters {
             let (entries, ways) = halves(word);
             TlbShape { entries, ways }
         };
-        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, issue, ..] = words;
+        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, issue, targets, ..] = words;
         let (line, memory_cycles) = halves(first);
         let (stlb_cycles, walk_cycles) = halves(g);
         let (split_cycles, cross_cycles) = halves(h);
@@ -295,15 +302,24 @@ impl Parameters {
             cross_cycles,
             mispredict_cycles,
             returns,
+            btb: tlb(targets),
             ports: PortMap::of_words(&words[16..], issue as u8),
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
         let sound = [32, 64, 128].contains(&line)
             && all.caches.iter().flatten().all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
-            && (1..=64).contains(&returns);
+            && (1..=64).contains(&returns)
+            && is_btb(all.btb);
         (sound && all.check().is_ok()).then_some(all)
     }
+}
+
+/// Most ways of the table of targets.
+const BTB_WAYS: u32 = 16;
+
+fn is_btb(btb: TlbShape) -> bool {
+    is_tlb(btb) && btb.entries as usize <= super::predictor::TARGETS && btb.ways <= BTB_WAYS
 }
 
 fn is_tlb(tlb: TlbShape) -> bool {
@@ -340,6 +356,11 @@ fn cache(text: &str, cycles: u32) -> Result<Option<CacheShape>, &'static str> {
     Ok(Some(CacheShape { bytes, ways, policy, cycles }))
 }
 
+/// `512/4`.
+fn btb(text: &str) -> Result<TlbShape, &'static str> {
+    tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)
+}
+
 /// `64/4`.
 fn tlb(text: &str) -> Result<TlbShape, &'static str> {
     let (entries, ways) = text.split_once('/').ok_or(TLB)?;
@@ -374,6 +395,7 @@ impl fmt::Display for Parameters {
         }
         write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
         write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)?;
+        write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
         let Some(ports) = &self.ports else { return Ok(()) };
         write!(f, ",ports={ports}")?;
         match ports.issue {
@@ -390,14 +412,14 @@ mod tests {
 
     #[test]
     fn d1_what_is_given_stands_and_the_rest_is_the_default() {
-        let text =
-            "l1d=24k/6,l2=512k/8:qlru_h00_m1_r2_u1@15,l3=8m/16@42,dtlb=64/4,stlb=none,line=64";
+        let text = "l1d=24k/6,l2=512k/8:qlru_h00_m1_r2_u1@15,l3=8m/16@42,dtlb=64/4,stlb=none,line=64,btb=512/4";
         let all = Parameters::parse(text).unwrap();
         let first = all.caches[0].unwrap();
         assert_eq!((first.bytes, first.ways, all.sets(&first)), (24 << 10, 6, 64));
         assert_eq!((first.policy, first.cycles), (Policy::Lru, 4));
         assert_eq!(all.caches[1].unwrap().policy.to_string(), "qlru_h00_m1_r2_u1");
         assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
+        assert_eq!(all.btb, TlbShape { entries: 512, ways: 4 });
         assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
         let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
         assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
@@ -423,6 +445,10 @@ mod tests {
             ("line=63", "32, 64 or 128"),
             ("memory=0", CYCLES),
             ("returns=65", "1 to 64"),
+            ("btb=2048/2", BTB),
+            ("btb=96/4", BTB),
+            ("btb=64/32", BTB),
+            ("btb=64", BTB),
             ("ports=3", "ports are CLASS:UOPS"),
             ("ports=alu:0,issue=17", "1 to 16"),
             ("issue=4", "after ports"),

@@ -6,8 +6,8 @@ use crate::branch::{Branch, BranchKind};
 const COUNTERS: usize = 4096;
 /// Outcomes of conditional jumps that the index mixes in.
 const HISTORY_BITS: u32 = 8;
-/// Targets of indirect branches; a power of two.
-const TARGETS: usize = 1024;
+/// Most targets of indirect branches, a power of two; it keeps as many, each in one place, if nobody says.
+pub const TARGETS: usize = 1024;
 /// Most return addresses, a power of two; it keeps 16 if nobody says.
 const RETURNS: usize = 64;
 /// Bits of an address that the predictor looks at: those within a page, which are the same in linear, physical and any
@@ -65,8 +65,13 @@ const fn tag(address: u64) -> u16 {
 pub struct Predictor {
     directions: [u8; COUNTERS],
     history: u32,
-    /// Where an indirect branch went the last time: its tag, the target's, and a bit that says that there was one.
+    /// Where an indirect branch went the last time: its tag, the target's, and a bit that says that there was one. The ways of
+    /// a set lie together, the one that was used last in front.
     targets: [u32; TARGETS],
+    /// Its sets, less as many as there are places: all zeros are one way.
+    fewer_sets: u16,
+    /// Its ways, less one.
+    more_ways: u16,
     returns: [u16; RETURNS],
     /// Entries of it that are used, less 16.
     more_returns: i8,
@@ -83,6 +88,8 @@ impl Predictor {
             directions: [UNTRAINED; COUNTERS],
             history: 0,
             targets: [0; TARGETS],
+            fewer_sets: 0,
+            more_ways: 0,
             returns: [0; RETURNS],
             more_returns: 0,
             top: 0,
@@ -92,7 +99,17 @@ impl Predictor {
 
     /// An indirect branch predictor barrier (IBPB), or anything else that should make it forget.
     pub fn clear(&mut self) {
-        *self = Self { more_returns: self.more_returns, ..Self::new() };
+        let Self { more_returns, fewer_sets, more_ways, .. } = *self;
+        *self = Self { more_returns, fewer_sets, more_ways, ..Self::new() };
+    }
+
+    /// Keeps the targets of so many indirect branches, up to 1024, in so many ways, and forgets those that it has. The least
+    /// recently used of a set is replaced. Sets are a power of two.
+    pub fn keep_targets(&mut self, shape: super::parameters::TlbShape) {
+        let sets = (shape.sets() as usize).clamp(1, TARGETS);
+        self.fewer_sets = (TARGETS - sets) as u16;
+        self.more_ways = (shape.ways as usize).clamp(1, TARGETS / sets) as u16 - 1;
+        self.targets = [0; TARGETS];
     }
 
     /// Keeps so many return addresses, 1 to 64, and forgets those that it has.
@@ -140,9 +157,17 @@ impl Predictor {
     }
 
     fn target(&mut self, branch: &Resolved) -> bool {
-        let entry = &mut self.targets[usize::from(branch.from) % TARGETS];
+        let (sets, ways) =
+            (TARGETS - usize::from(self.fewer_sets), 1 + usize::from(self.more_ways));
+        let first = usize::from(branch.from) % sets * ways;
+        let set = &mut self.targets[first..first + ways];
         let seen = 1 << (2 * TAG_BITS) | u32::from(branch.from) << TAG_BITS | u32::from(branch.to);
-        core::mem::replace(entry, seen) != seen
+        let own = |entry: &u32| *entry >> TAG_BITS == seen >> TAG_BITS;
+        let place = set.iter().position(own).unwrap_or(ways - 1);
+        let missed = set[place] != seen;
+        set.copy_within(..place, 1);
+        set[0] = seen;
+        missed
     }
 
     #[inline]
@@ -237,6 +262,40 @@ mod tests {
             [jump(0x2000), jump(0x2000), jump(0x3010), jump(0x2000)],
             [true, false, true, true]
         );
+    }
+
+    #[test]
+    fn d1_a_table_of_targets_keeps_as_many_of_a_set_as_it_has_ways() {
+        for (entries, ways) in [(64, 4), (8, 8), (1024, 1), (1, 1), (16, 2)] {
+            let mut predictor = Predictor::new();
+            let shape = crate::uarch::parameters::TlbShape { entries, ways };
+            predictor.keep_targets(shape);
+            let sets = u64::from(shape.sets());
+            let mut round = |predictor: &mut Predictor, count: u64, at: u64| {
+                let mut jump = |place: u64| {
+                    branch(predictor, place, place + 40, BranchKind::IndirectJump, true)
+                };
+                let all = (0..count).map(|index| jump(at + index * sets));
+                all.filter(|missed| *missed).count() as u64
+            };
+            let ways = u64::from(ways);
+            assert_eq!(round(&mut predictor, ways, 0), ways, "{shape:?}");
+            assert_eq!(round(&mut predictor, ways, 0), 0, "{shape:?}");
+            // A barrier empties it and leaves its shape.
+            predictor.clear();
+            assert_eq!(round(&mut predictor, ways + 1, 0), ways + 1);
+            assert_eq!(
+                round(&mut predictor, ways + 1, 0),
+                ways + 1,
+                "{shape:?}: least recently used"
+            );
+            if sets > 1 {
+                // Another set is another matter.
+                assert_eq!(round(&mut predictor, ways, 1), ways);
+                assert_eq!(round(&mut predictor, ways, 0), ways);
+                assert_eq!(round(&mut predictor, ways, 1), 0);
+            }
+        }
     }
 
     #[test]

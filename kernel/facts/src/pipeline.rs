@@ -1,0 +1,61 @@
+//! What a processor's predictor of branches is, told from how long code takes that branches in ways which are chosen.
+//!
+//! | figure | how | source |
+//! | --- | --- | --- |
+//! | misprediction | a function whose return address is changed by as much as nothing, or by the length of a jump | A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs", return stacks |
+//! | return stack | calls nested ever deeper, each from one of two places that random bits choose: what returning takes beyond dropping the stack | H. Wong, "Microbenchmarking return address branch prediction" (2018) |
+//! | targets | indirect jumps, a power of two bytes apart: how many of them are all predicted | V. Uzelac, A. Milenkovic, "Experiment flows and microbenchmarks for reverse engineering of branch predictor structures" (ISPASS 2009) |
+//!
+//! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
+
+pub mod code;
+mod returns;
+mod targets;
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use code::{Program, ROUNDS};
+use protocol::record::{PipelineFacts, ReturnsFact, TargetsFact, Times};
+
+/// Samples of what a misprediction costs.
+const SAMPLES: usize = 9;
+/// Tries of a program: the first ones train the predictor, and the quickest counts.
+const TRIES: u32 = 4;
+/// Why nothing is told of what shows by mispredictions.
+const FREE: &str = "a mispredicted return costs nothing that is seen";
+const APART: &str = "samples of what a mispredicted return costs differ twofold";
+
+/// A machine that runs programs.
+pub trait CodeProbe {
+    /// Bytes that it has for them: a power of two, at least 64 KiB.
+    fn bytes(&self) -> u32;
+
+    /// Cycles of a program, of so many tries the quickest.
+    fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64;
+
+    /// Work has gone on; whoever waits may be told.
+    fn beat(&mut self) {}
+}
+
+/// Finds out what the predictor is.
+pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
+    let mut sample = || {
+        let of = |elsewhere| Program::Return { elsewhere };
+        let missed = probe.cycles(&of(true), TRIES);
+        let tenths = missed.saturating_sub(probe.cycles(&of(false), TRIES)) * 10;
+        (tenths + ROUNDS / 2) / ROUNDS
+    };
+    let mut samples: Vec<u64> = (0..SAMPLES).map(|_| sample()).collect();
+    let mispredict_tenths = Times::of(&mut samples);
+    let tenths = mispredict_tenths.median;
+    let apart = mispredict_tenths.least * 2 < tenths || mispredict_tenths.most > tenths * 2;
+    if tenths == 0 || apart {
+        let reason = Some(if apart { APART } else { FREE }.to_string());
+        let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
+        let targets = TargetsFact { reason, ..TargetsFact::default() };
+        return PipelineFacts { mispredict_tenths, returns, targets };
+    }
+    let returns = returns::measure(probe, tenths);
+    let targets = targets::measure(probe, tenths);
+    PipelineFacts { mispredict_tenths, returns, targets }
+}

@@ -1,0 +1,196 @@
+//! The code that is run. It is reached by a call, changes RAX, RCX, RDI, R8, R9, R10 and flags, and uses the stack below; it lies
+//! anywhere, as all addresses in it are relative.
+
+use alloc::vec::Vec;
+
+/// Rounds of each program.
+pub const ROUNDS: u64 = 16;
+/// Most returns that are outstanding at once. No known processor remembers more than 64.
+pub const MOST_DEPTH: u32 = 72;
+/// Bytes of a jump with what is in front of it; so far apart they are at least.
+pub const JUMP_BYTES: u32 = 11;
+/// Bytes of the rest: its page is the last one of the memory.
+const PAGE: u32 = 4096;
+/// Where in it the random bits lie.
+const BITS: u32 = 2048;
+/// Bytes of a level of nested calls.
+const LEVEL: u32 = 32;
+
+/// What is run, [`ROUNDS`] times.
+#[derive(Clone, Copy, Debug)]
+pub enum Program<'a> {
+    /// A call of a function, which changes its return address by as much as nothing, or by the length of a jump.
+    Return {
+        /// It does not return to where it was called from.
+        elsewhere: bool,
+    },
+    /// Nested calls, each from one of two places, by random bits. Both share the return after it.
+    Nested {
+        /// Returns that are outstanding in the innermost function, from 1 to [`MOST_DEPTH`].
+        depth: u32,
+        /// They are made; otherwise the stack is dropped.
+        returns: bool,
+    },
+    /// Jumps from each place to the next one.
+    Jumps {
+        /// Where they are.
+        places: &'a [u32],
+        /// Where the round ends.
+        end: u32,
+        /// Through a register; otherwise directly, by as many instructions.
+        indirect: bool,
+    },
+}
+
+/// Pieces of code and where they lie, and at which of them it is entered. `bytes` is what there is for it.
+#[must_use]
+pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
+    let entry = bytes - PAGE;
+    let mut code = Code { pieces: Vec::new() };
+    match *program {
+        Program::Return { elsewhere } => code.changed_return(entry, elsewhere),
+        Program::Nested { depth, returns } => code.nested(entry, depth, returns),
+        Program::Jumps { places, end, indirect } => code.jumps(entry, places, end, indirect),
+    }
+    (code.pieces, entry)
+}
+
+/// 32 bits that lead from the end of an instruction to a place.
+fn distance(from: u32, to: u32) -> [u8; 4] {
+    to.wrapping_sub(from).to_le_bytes()
+}
+
+struct Code {
+    pieces: Vec<(u32, Vec<u8>)>,
+}
+
+impl Code {
+    /// Begins a piece.
+    fn at(&mut self, place: u32) {
+        self.pieces.push((place, Vec::new()));
+    }
+
+    /// Where the next byte lies.
+    fn here(&self) -> u32 {
+        self.pieces.last().map_or(0, |(at, bytes)| at + bytes.len() as u32)
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if let Some((_, all)) = self.pieces.last_mut() {
+            all.extend_from_slice(bytes);
+        }
+    }
+
+    /// An instruction that ends with 32 bits which lead to a place.
+    fn reach(&mut self, opcode: &[u8], to: u32) {
+        let end = self.here() + opcode.len() as u32 + 4;
+        self.put(opcode);
+        self.put(&distance(end, to));
+    }
+
+    /// `mov ecx, ROUNDS`.
+    fn rounds(&mut self) {
+        self.put(&[0xb9]);
+        self.put(&(ROUNDS as u32).to_le_bytes());
+    }
+
+    /// `dec ecx` and `jnz`, 8 bytes.
+    fn again(&mut self, to: u32) {
+        self.put(&[0xff, 0xc9]);
+        self.reach(&[0x0f, 0x85], to);
+    }
+
+    fn changed_return(&mut self, entry: u32, elsewhere: bool) {
+        // add [rsp], r8; ret
+        self.at(0);
+        self.put(&[0x4c, 0x01, 0x04, 0x24, 0xc3]);
+        self.at(entry);
+        self.rounds();
+        // mov r8d, 0 or 2
+        self.put(&[0x41, 0xb8, if elsewhere { 2 } else { 0 }, 0, 0, 0]);
+        let top = self.here();
+        self.reach(&[0xe8], 0);
+        // Two jumps to what comes after both.
+        self.put(&[0xeb, 2, 0xeb, 0]);
+        self.again(top);
+        self.put(&[0xc3]);
+    }
+
+    fn nested(&mut self, entry: u32, depth: u32, returns: bool) {
+        let levels = MOST_DEPTH - 1;
+        for level in 0..levels {
+            let next = (level + 1) * LEVEL;
+            self.at(level * LEVEL);
+            // ror r9, 1; jc to the second call
+            self.put(&[0x49, 0xd1, 0xc9, 0x72, 7]);
+            self.reach(&[0xe8], next);
+            // jmp to the return
+            self.put(&[0xeb, 7]);
+            self.reach(&[0xe8], next);
+            // jmp to the return; ret
+            self.put(&[0xeb, 0, 0xc3]);
+        }
+        self.at(entry);
+        self.reach(&[0x48, 0x8d, 0x3d], entry + BITS);
+        self.rounds();
+        let top = self.here();
+        // mov r9, [rdi]; mov r10, rsp
+        self.put(&[0x4c, 0x8b, 0x0f, 0x49, 0x89, 0xe2]);
+        let first = (MOST_DEPTH - depth.clamp(1, MOST_DEPTH)) * LEVEL;
+        self.reach(&[0xe8], first);
+        let after = self.here();
+        // add rdi, 8
+        self.put(&[0x48, 0x83, 0xc7, 8]);
+        self.again(top);
+        self.put(&[0xc3]);
+        let drop = self.here();
+        // mov rsp, r10
+        self.put(&[0x4c, 0x89, 0xd4]);
+        self.reach(&[0xe9], after);
+        self.at(levels * LEVEL);
+        let leaf = self.here() + 5;
+        self.reach(&[0xe9], if returns { leaf } else { drop });
+        self.put(&[0xc3]);
+        self.at(entry + BITS);
+        let mut state = 1u64;
+        for _ in 0..ROUNDS {
+            state = mixed(state);
+            self.put(&state.to_le_bytes());
+        }
+    }
+
+    fn jumps(&mut self, entry: u32, places: &[u32], end: u32, indirect: bool) {
+        let nexts = places.iter().skip(1).chain([&end]);
+        for (at, next) in places.iter().zip(nexts) {
+            self.at(*at);
+            // add rax, the distance
+            self.put(&[0x48, 0x05]);
+            self.put(&distance(*at, *next));
+            match indirect {
+                true => self.put(&[0xff, 0xe0]),
+                false => self.reach(&[0xe9], *next),
+            }
+        }
+        let first = places.first().copied().unwrap_or(end);
+        self.at(entry);
+        self.rounds();
+        self.reach(&[0x48, 0x8d, 0x05], first);
+        self.reach(&[0xe9], first);
+        let out = self.here();
+        self.put(&[0xc3]);
+        self.at(end);
+        // dec ecx; jz
+        self.put(&[0xff, 0xc9]);
+        self.reach(&[0x0f, 0x84], out);
+        self.reach(&[0x48, 0x8d, 0x05], first);
+        self.reach(&[0xe9], first);
+    }
+}
+
+/// Random bits (SplitMix64)
+const fn mixed(state: u64) -> u64 {
+    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}

@@ -1,0 +1,195 @@
+//! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
+//! by instruction.
+
+use facts::pipeline::code::{Program, emit};
+use facts::pipeline::{CodeProbe, measure};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
+use pmu_model::BranchKind;
+use pmu_model::uarch::parameters::{Parameters, TlbShape};
+use pmu_model::uarch::{Predictor, Resolved};
+use protocol::record::PipelineFacts;
+use std::collections::HashMap;
+
+const BYTES: u32 = 512 << 10;
+/// Where the code lies, and where it returns to.
+const BASE: u64 = 0x3040_0000_0000;
+const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
+
+/// The emulated PMU's predictor, and a processor that knows the instructions of these programs.
+struct Modelled {
+    memory: Vec<u8>,
+    /// What was decoded since the code was written.
+    decoded: HashMap<u64, Instruction>,
+    predictor: Predictor,
+    mispredict: u64,
+    cycles: u64,
+    /// Most cycles by which a try takes longer, at random.
+    noise: u64,
+}
+
+impl Modelled {
+    fn new(parameters: &Parameters) -> Self {
+        let mut predictor = Predictor::new();
+        predictor.keep_returns(parameters.returns);
+        predictor.keep_targets(parameters.btb);
+        let mispredict = parameters.mispredict_cycles.into();
+        let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
+        Self { memory, decoded, predictor, mispredict, cycles: 0, noise: 0 }
+    }
+
+    fn branch(&mut self, one: &Instruction, to: u64, kind: BranchKind, taken: bool) {
+        let addresses = (one.ip(), to, one.next_ip());
+        let resolved = Resolved::new(addresses, kind, taken, to <= one.ip());
+        self.cycles += if self.predictor.branch(&resolved) { self.mispredict } else { 0 };
+    }
+
+    fn run(&mut self, entry: u32) {
+        let (mut ip, mut stack) = (BASE + u64::from(entry), vec![OUTSIDE]);
+        let (mut rax, mut rcx, mut rdi, mut r8, mut r9, mut r10) = (0, 0u32, 0, 0, 0u64, 0);
+        let (mut carry, mut zero) = (false, false);
+        while ip != OUTSIDE {
+            let memory = &self.memory[(ip - BASE) as usize..];
+            let decode = || Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
+            let one = *self.decoded.entry(ip).or_insert_with(decode);
+            self.cycles += 1;
+            ip = one.next_ip();
+            let target = one.near_branch_target();
+            match one.code() {
+                Code::Mov_r32_imm32 if one.op0_register() == Register::ECX => {
+                    rcx = one.immediate32()
+                }
+                Code::Mov_r32_imm32 => r8 = u64::from(one.immediate32()),
+                Code::Lea_r64_m if one.op0_register() == Register::RDI => {
+                    rdi = one.memory_displacement64()
+                }
+                Code::Lea_r64_m => rax = one.memory_displacement64(),
+                Code::Mov_rm64_r64 if one.op0_register() == Register::RSP => stack.truncate(r10),
+                Code::Mov_rm64_r64 if one.op0_register() == Register::R10 => r10 = stack.len(),
+                Code::Mov_r64_rm64 => {
+                    let at = (rdi - BASE) as usize;
+                    r9 = u64::from_le_bytes(self.memory[at..at + 8].try_into().unwrap());
+                }
+                Code::Ror_rm64_1 => (carry, r9) = (r9 & 1 != 0, r9.rotate_right(1)),
+                Code::Add_rm64_imm8 => rdi += one.immediate8to64() as u64,
+                Code::Add_RAX_imm32 => rax = rax.wrapping_add_signed(one.immediate32to64()),
+                Code::Add_rm64_r64 => *stack.last_mut().unwrap() += r8,
+                Code::Dec_rm32 => (rcx, zero) = (rcx - 1, rcx == 1),
+                Code::Jb_rel8_64 => self.jcc(&one, carry, &mut ip),
+                Code::Jne_rel32_64 => self.jcc(&one, !zero, &mut ip),
+                Code::Je_rel32_64 => self.jcc(&one, zero, &mut ip),
+                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => ip = target,
+                Code::Jmp_rm64 => {
+                    ip = rax;
+                    self.branch(&one, ip, BranchKind::IndirectJump, true);
+                }
+                Code::Call_rel32_64 => {
+                    self.branch(&one, target, BranchKind::RelativeCall, true);
+                    stack.push(ip);
+                    ip = target;
+                }
+                Code::Retnq => {
+                    ip = stack.pop().unwrap();
+                    self.branch(&one, ip, BranchKind::Return, true);
+                }
+                other => panic!("{other:?} at {ip:#x}"),
+            }
+        }
+        assert!(stack.is_empty());
+    }
+
+    fn jcc(&mut self, one: &Instruction, taken: bool, ip: &mut u64) {
+        let target = one.near_branch_target();
+        self.branch(one, target, BranchKind::Conditional, taken);
+        *ip = if taken { target } else { *ip };
+    }
+}
+
+impl CodeProbe for Modelled {
+    fn bytes(&self) -> u32 {
+        BYTES
+    }
+
+    fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
+        let (pieces, entry) = emit(program, BYTES);
+        self.decoded.clear();
+        for (at, bytes) in pieces {
+            self.memory[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        let mut once = || {
+            let before = self.cycles;
+            self.run(entry);
+            // As odd as an address, and always the same.
+            self.cycles += self.cycles.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (self.noise + 1);
+            self.cycles - before
+        };
+        (0..tries).map(|_| once()).min().unwrap()
+    }
+}
+
+/// What is found is what there is; returns which of the two figures are told.
+fn check(parameters: &Parameters, facts: &PipelineFacts) -> [bool; 2] {
+    let tenths = u64::from(parameters.mispredict_cycles) * 10;
+    let times = facts.mispredict_tenths;
+    assert_eq!((times.least, times.most), (tenths, tenths), "{parameters}");
+    if let Some(entries) = facts.returns.entries {
+        assert_eq!(entries, parameters.returns, "{parameters}");
+    }
+    let (btb, told) = (parameters.btb, &facts.targets);
+    if let Some(entries) = told.entries() {
+        assert_eq!((entries, told.ways), (btb.entries, Some(btb.ways)), "{parameters}");
+    }
+    assert_eq!(facts.returns.entries.is_none(), facts.returns.reason.is_some());
+    assert_eq!(told.ways.is_none(), told.reason.is_some());
+    [facts.returns.entries.is_some(), told.ways.is_some()]
+}
+
+#[test]
+fn d1_blind_recovery_of_200_random_predictors() {
+    let mut state = 23u64;
+    let mut draw = |most: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    let mut told = [0; 2];
+    for _ in 0..200 {
+        let ways = 1 + draw(16) as u32;
+        let most = (1024 / ways).ilog2();
+        let sets = 1 << draw(u64::from(most) + 1);
+        let parameters = Parameters {
+            mispredict_cycles: 1 + draw(30) as u32,
+            returns: 1 + draw(64) as u32,
+            btb: TlbShape { entries: sets * ways, ways },
+            ..Parameters::DEFAULT
+        };
+        let facts = measure(&mut Modelled::new(&parameters));
+        let is_told = check(&parameters, &facts);
+        // One entry looks as none at all.
+        assert_eq!(is_told[0], parameters.returns > 1, "{parameters}: {:?}", facts.returns);
+        assert!(is_told[1], "{parameters}: {:?}", facts.targets);
+        told = [0, 1].map(|at| told[at] + u32::from(is_told[at]));
+    }
+    println!("returns told of 200: {}, targets: {}", told[0], told[1]);
+}
+
+#[test]
+fn d1_where_a_misprediction_costs_nothing_nothing_is_told() {
+    let parameters = Parameters { mispredict_cycles: 0, ..Parameters::DEFAULT };
+    let facts = measure(&mut Modelled::new(&parameters));
+    assert_eq!(check(&parameters, &facts), [false; 2]);
+}
+
+#[test]
+fn d1_a_clock_that_differs_from_try_to_try_tells_nothing() {
+    let parameters = Parameters::DEFAULT;
+    let mut noisy = Modelled { noise: 20_000, ..Modelled::new(&parameters) };
+    let facts = measure(&mut noisy);
+    assert!(facts.mispredict_tenths.most > facts.mispredict_tenths.least, "{facts:?}");
+    assert_eq!((facts.returns.entries, facts.targets.ways), (None, None), "{facts:?}");
+    assert!(facts.returns.reason.is_some() && facts.targets.reason.is_some());
+    // A little of it does no harm.
+    let mut quiet = Modelled { noise: 60, ..Modelled::new(&parameters) };
+    let facts = measure(&mut quiet);
+    assert_eq!(facts.returns.entries, Some(parameters.returns), "{facts:?}");
+    assert_eq!(facts.targets.entries(), Some(parameters.btb.entries), "{facts:?}");
+}

@@ -1,0 +1,64 @@
+//! What a core's predictor of branches is, as measured.
+
+use super::{Fit, Times};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A core's predictor. Times are in tenths of a cycle, or of a tick of the TSC.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PipelineFacts {
+    /// What a mispredicted return costs, its address in the store buffer.
+    pub mispredict_tenths: Times,
+    /// The return stack.
+    pub returns: ReturnsFact,
+    /// The table of targets of indirect jumps.
+    pub targets: TargetsFact,
+}
+
+/// A return stack.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReturnsFact {
+    /// Return addresses that it keeps; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Why they are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many depths rise as if they were on the other side of it.
+    pub doubtful: u32,
+    /// What it was told from: the depth of calls, and what returning from there takes beyond dropping the stack, in tenths.
+    pub evidence: Vec<[i64; 2]>,
+}
+
+/// A table of targets.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TargetsFact {
+    /// Ways; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
+    /// Sets; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<u32>,
+    /// Bytes of code that share a set; absent: there is one set, or it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granule: Option<u32>,
+    /// Why something is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many tries were nearer to the line between fitting and not fitting than to what they should be.
+    pub doubtful: u32,
+    /// What it was told from: how many jumps at which distance were all predicted, and cycles beyond direct ones.
+    pub evidence: Vec<Fit>,
+}
+
+impl TargetsFact {
+    /// Its entries, if they are told.
+    #[must_use]
+    pub fn entries(&self) -> Option<u32> {
+        Some(self.ways? * self.sets?)
+    }
+}

@@ -1,0 +1,127 @@
+//! What predicts a core's branches.
+
+use super::super::number;
+use super::{Row, sureness, unit};
+use protocol::record::{FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact};
+
+/// How it was measured.
+pub(crate) fn heading(sheet: &FactsResult) -> String {
+    let clock = match sheet.timer {
+        FactsTimer::CoreCycles => "a counter of core cycles",
+        FactsTimer::Tsc => "the TSC",
+    };
+    format!("prediction of branches, derived only from the time that code takes, by {clock}")
+}
+
+/// All figures.
+pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
+    let unit = unit(sheet);
+    let cycles = |tenths: u64| number(tenths as f64 / 10.0);
+    let times = core.mispredict_tenths;
+    let value = match times.median {
+        0 => "none seen".to_string(),
+        tenths => format!("{} {unit}", cycles(tenths)),
+    };
+    let evidence = format!(
+        "a changed return address against an unchanged one; {} samples, {} to {}",
+        times.runs,
+        cycles(times.least),
+        cycles(times.most)
+    );
+    vec![
+        Row {
+            figure: "misprediction".to_string(),
+            value,
+            told: sureness(times.least, times.median, times.ninetieth).to_string(),
+            evidence,
+        },
+        returns(&core.returns, unit),
+        targets(&core.targets),
+    ]
+}
+
+fn returns(fact: &ReturnsFact, unit: &str) -> Row {
+    let cost = |depth: i64| {
+        let found = fact.evidence.iter().find(|[at, _]| *at == depth);
+        found.map(|[_, tenths]| number(*tenths as f64 / 10.0))
+    };
+    let depths = fact.entries.map_or([1, 16, 64], |entries| {
+        let entries = i64::from(entries);
+        [entries - 1, entries, entries + 1]
+    });
+    let told = depths.into_iter().filter_map(|depth| Some(format!("{depth}: {}", cost(depth)?)));
+    let told: Vec<String> = told.collect();
+    let evidence = match told.is_empty() {
+        true => String::new(),
+        false => format!("{unit} of returns from this depth of calls: {}", told.join(", ")),
+    };
+    let value = fact.entries.map_or("not told".to_string(), |entries| format!("{entries} entries"));
+    let sure = match (fact.entries, fact.doubtful) {
+        (None, _) => String::new(),
+        (_, 0) => "steady".to_string(),
+        (_, depths) => format!("varies at {depths} depths"),
+    };
+    Row { figure: "return stack".to_string(), value, told: sure, evidence }
+}
+
+fn targets(fact: &TargetsFact) -> Row {
+    let value = match (fact.entries(), fact.ways, fact.granule) {
+        (Some(entries), _, None) => format!("{entries} entries in one set"),
+        (Some(entries), Some(ways), Some(granule)) => {
+            format!("{entries} entries, {ways} ways, a set for each {granule} bytes of code")
+        }
+        _ => "not told".to_string(),
+    };
+    let evidence = match fact.evidence.len() {
+        0 => String::new(),
+        count => format!("{count} numbers and distances of indirect jumps"),
+    };
+    let sure = match (fact.ways, fact.doubtful) {
+        (None, _) => String::new(),
+        (_, 0) => "steady".to_string(),
+        (_, tries) => format!("varies in {tries} tries"),
+    };
+    Row { figure: "targets of jumps".to_string(), value, told: sure, evidence }
+}
+
+/// What was not told, and why, in sentences.
+pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
+    let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
+    let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));
+    returns.chain(targets).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::record::Times;
+
+    #[test]
+    fn d1_a_predictor_is_told_with_how_sure_it_is() {
+        let returns = ReturnsFact {
+            entries: Some(2),
+            evidence: vec![[1, 40], [2, 80], [3, 280]],
+            ..ReturnsFact::default()
+        };
+        let told = super::returns(&returns, "cycles");
+        assert_eq!((told.value.as_str(), told.told.as_str()), ("2 entries", "steady"));
+        assert!(told.evidence.ends_with("1: 4, 2: 8, 3: 28"), "{}", told.evidence);
+        let doubtful = ReturnsFact { doubtful: 2, ..returns };
+        assert_eq!(super::returns(&doubtful, "cycles").told, "varies at 2 depths");
+        let targets = TargetsFact {
+            ways: Some(4),
+            sets: Some(16),
+            granule: Some(8),
+            ..TargetsFact::default()
+        };
+        let value = super::targets(&targets).value;
+        assert_eq!(value, "64 entries, 4 ways, a set for each 8 bytes of code");
+        let nothing = PipelineFacts {
+            mispredict_tenths: Times::default(),
+            returns: ReturnsFact { reason: Some("free".into()), ..ReturnsFact::default() },
+            targets: TargetsFact { reason: Some("free".into()), ..TargetsFact::default() },
+        };
+        let untold = super::untold(&nothing);
+        assert_eq!(untold, ["the return stack: free", "targets of jumps: free"]);
+    }
+}
