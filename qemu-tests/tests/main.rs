@@ -72,5 +72,6 @@ mod setup;
 mod smp;
 mod stick;
 mod tasks;
+mod uefi_loader;
 mod uefi_pmu;
 mod vm;

@@ -110,6 +110,20 @@ const CHECKS: [Check; 11] = [
         component: Some("clippy"),
     },
     Check {
+        name: "lints, UEFI loader",
+        arguments: &["clippy", "--quiet", "-p", "uefi-loader", "--features", "application"],
+        target: Some(UEFI),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, UEFI guest",
+        arguments: &["clippy", "--quiet", "-p", "five-levels"],
+        target: Some(UEFI),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
         name: "lints, image maker",
         arguments: &["clippy", "--quiet", "--all-targets", "-p", "boot", "--", "-D", "warnings"],
         target: None,
