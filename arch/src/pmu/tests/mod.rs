@@ -3,6 +3,7 @@
 mod adaptive;
 mod architectural;
 mod capabilities;
+mod carry;
 mod counting;
 mod edges;
 mod formats;
