@@ -31,7 +31,7 @@ struct Check {
 const BARE_METAL: &str = "x86_64-unknown-none";
 const UEFI: &str = "x86_64-unknown-uefi";
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 13] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],

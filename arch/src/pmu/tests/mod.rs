@@ -7,6 +7,7 @@ mod carry;
 mod counting;
 mod edges;
 mod formats;
+mod freeze;
 mod interrupt;
 mod owner;
 mod precise;
