@@ -1,8 +1,8 @@
 //! Bootable images: one file that starts on a BIOS and on a UEFI machine, from a USB stick or a disk.
 //!
 //! The file is an MBR disk with one FAT partition (crate `disk`). A BIOS starts the loader of the crate `bios`, which
-//! finds the direct loader, the kernel and the ramdisk in that partition. UEFI firmware finds there the `bootloader`
-//! crate's UEFI loader, under the name that it looks for on removable media (`\EFI\BOOT\BOOTX64.EFI`, UEFI
+//! finds the direct loader, the kernel and the ramdisk in that partition. UEFI firmware finds there the loader of the crate
+//! `uefi-loader`, under the name that it looks for on removable media (`\EFI\BOOT\BOOTX64.EFI`, UEFI
 //! specification 3.5.1.1), and that finds the same kernel and ramdisk.
 //!
 //! On request a UEFI application that saves reports (crate `stick`) takes that name, and the emulated PMU's UEFI application that
@@ -15,22 +15,27 @@
 mod section;
 
 use anyhow::{Context, Result};
-use bootloader::{BootConfig, DiskImageBuilder};
-use bootloader_boot_config::LevelFilter;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const UEFI_LOADER: &str = "efi/boot/bootx64.efi";
-/// What the `bootloader` crate's UEFI loader looks for, and the BIOS loader too.
+/// What both loaders look for.
 const KERNEL: &str = "kernel-x86_64";
 const RAMDISK: &str = "ramdisk";
-/// What the UEFI loader is told.
-const CONFIG: &str = "boot.json";
 /// What the BIOS loader starts.
 const DIRECT: &str = "direct.bin";
-/// Name under which `create_uefi_tftp_folder` leaves the UEFI loader.
-const TFTP_LOADER: &str = "bootloader";
+
+/// What every boot takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'a> {
+    /// The kernel's ELF file.
+    pub kernel: &'a Path,
+    /// The packed job.
+    pub ramdisk: Option<&'a Path>,
+    /// The UEFI loader's file.
+    pub uefi_loader: &'a Path,
+}
 
 /// What a BIOS boot takes.
 #[derive(Clone, Debug)]
@@ -67,25 +72,21 @@ const ROOMS: [(usize, usize); 3] = [(6, 256 << 10), (4, 1 << 20), (1, 4 << 20)];
 /// its length; this is room for 256 entries, and each report takes three.
 const CLUSTER_BYTES: u32 = 8 << 10;
 
-/// Writes the image of `kernel` and `ramdisk` to `out`, with what saves reports and `pmu` in front of its UEFI loader. The file appears
+/// Writes the image of kernel and ramdisk to `out`, with what saves reports and `pmu` in front of its UEFI loader. The file appears
 /// whole or not at all.
 ///
 /// # Errors
 /// An input that cannot be read or an output that cannot be written, with its path.
 pub fn image(
-    kernel: &Path,
-    ramdisk: Option<&Path>,
+    base: Base<'_>,
     bios: &Bios,
     pmu: Option<&EmulatedPmu>,
     save: Option<&Save>,
     out: &Path,
 ) -> Result<()> {
-    let mut files = vec![
-        (KERNEL.to_string(), read(kernel)?),
-        (DIRECT.to_string(), read(&bios.direct)?),
-        (CONFIG.to_string(), config()?),
-    ];
-    let ramdisk = ramdisk.map(read).transpose()?;
+    let mut files =
+        vec![(KERNEL.to_string(), read(base.kernel)?), (DIRECT.to_string(), read(&bios.direct)?)];
+    let ramdisk = base.ramdisk.map(read).transpose()?;
     if let Some(ramdisk) = &ramdisk {
         files.push((RAMDISK.to_string(), ramdisk.clone()));
     }
@@ -94,30 +95,29 @@ pub fn image(
         add_settings(&mut files, true, ramdisk.as_deref(), pmu.is_some(), upload)?;
         add_saving(&mut files, save, ramdisk.unwrap_or_default())?;
     }
-    add_loader(&mut files, pmu, save.is_some())?;
+    add_loader(&mut files, base.uefi_loader, pmu, save.is_some())?;
     let cluster = save.map(|_| CLUSTER_BYTES);
     let image = disk::image(&read(&bios.loader)?, &files, cluster);
     write(out, image.context("cannot make the disk image")?)
 }
 
-/// Writes the one file that UEFI firmware takes from a boot server to `out`: `application` with `kernel`, `ramdisk`, `pmu` and the UEFI
+/// Writes the one file that UEFI firmware takes from a boot server to `out`: `application` with kernel, ramdisk, `pmu` and the UEFI
 /// loader in it. Reports are sent to `upload`.
 ///
 /// # Errors
 /// As for [`image`].
 pub fn network(
-    kernel: &Path,
-    ramdisk: Option<&Path>,
+    base: Base<'_>,
     application: &Path,
     pmu: Option<&EmulatedPmu>,
     upload: Option<&str>,
     out: &Path,
 ) -> Result<()> {
-    let mut files = vec![(KERNEL.to_string(), read(kernel)?), (CONFIG.to_string(), config()?)];
-    let ramdisk = ramdisk.map(read).transpose()?;
+    let mut files = vec![(KERNEL.to_string(), read(base.kernel)?)];
+    let ramdisk = base.ramdisk.map(read).transpose()?;
     add_settings(&mut files, false, ramdisk.as_deref(), pmu.is_some(), upload)?;
     files.extend(ramdisk.map(|ramdisk| (RAMDISK.to_string(), ramdisk)));
-    add_loader(&mut files, pmu, true)?;
+    add_loader(&mut files, base.uefi_loader, pmu, true)?;
     let volume = disk::file_system(&files).context("cannot make the file system")?;
     let file = section::add(&read(application)?, stick::VOLUME_SECTION, &volume);
     write(out, file.with_context(|| format!("cannot add to {}", application.display()))?)
@@ -141,16 +141,6 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The UEFI loader's own messages would stand between the records on the serial line. On the screen it draws its panics alone,
-/// which nobody would see else.
-fn config() -> Result<Vec<u8>> {
-    let mut config = BootConfig::default();
-    config.serial_logging = false;
-    config.frame_buffer_logging = true;
-    config.log_level = LevelFilter::Error;
-    Ok(serde_json::to_vec(&config)?)
-}
-
 /// A name of UEFI's, which begins with a backslash and is of any case, as the image writer takes it.
 fn slashes(path: &str) -> String {
     path.replace('\\', "/").trim_start_matches('/').to_lowercase()
@@ -159,18 +149,19 @@ fn slashes(path: &str) -> String {
 /// Adds the UEFI loader, with the emulated PMU in front of it. `behind`: the application that saves reports starts the first of them.
 fn add_loader(
     files: &mut Vec<(String, Vec<u8>)>,
+    loader: &Path,
     pmu: Option<&EmulatedPmu>,
     behind: bool,
 ) -> Result<()> {
     let Some(pmu) = pmu else {
         let place = if behind { slashes(stick::NEXT) } else { UEFI_LOADER.to_string() };
-        files.push((place, uefi_loader()?));
+        files.push((place, read(loader)?));
         return Ok(());
     };
     let entry = format!("pmu {}\n", pmu.model);
     boot_entry::parse(&entry).context("the PMU's model")?;
     let place = if behind { slashes(stick::PMU_APPLICATION) } else { UEFI_LOADER.to_string() };
-    files.push((slashes(boot_entry::NEXT), uefi_loader()?));
+    files.push((slashes(boot_entry::NEXT), read(loader)?));
     files.push((place, read(&pmu.application)?));
     files.push((slashes(boot_entry::HYPERVISOR), read(&pmu.hypervisor)?));
     files.push((slashes(boot_entry::FILE), entry.into_bytes()));
@@ -209,11 +200,4 @@ fn add_saving(files: &mut Vec<(String, Vec<u8>)>, save: &Save, ramdisk: Vec<u8>)
     }
     files.push((format!("{}/{}", stick::FOLDER, stick::JOB), ramdisk));
     Ok(())
-}
-
-/// The UEFI loader's program file.
-fn uefi_loader() -> Result<Vec<u8>> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    DiskImageBuilder::empty().create_uefi_tftp_folder(folder.path())?;
-    fs::read(folder.path().join(TFTP_LOADER)).context("cannot read the UEFI loader")
 }

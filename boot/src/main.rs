@@ -1,4 +1,4 @@
-//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] [--save-application FILE ...] --out FILE`, or
+//! `boot --kernel FILE [--ramdisk FILE] --uefi-loader FILE --bios FILE --direct FILE [--pmu MODEL ...] [--save-application FILE ...] --out FILE`, or
 //! `--network` in place of BIOS and direct loader: see the library. The host tool calls it; it is a
 //! program of its own because building it needs a toolchain that the host tool first makes sure of.
 
@@ -14,6 +14,9 @@ struct Arguments {
     /// The packed job.
     #[arg(long)]
     ramdisk: Option<PathBuf>,
+    /// The UEFI loader.
+    #[arg(long)]
+    uefi_loader: PathBuf,
     /// The BIOS loader.
     #[arg(long, requires = "direct", required_unless_present = "network")]
     bios: Option<PathBuf>,
@@ -51,17 +54,19 @@ fn main() -> anyhow::Result<()> {
         }
         _ => None,
     };
-    let (kernel, ramdisk) = (&arguments.kernel, arguments.ramdisk.as_deref());
+    let base = boot::Base {
+        kernel: &arguments.kernel,
+        ramdisk: arguments.ramdisk.as_deref(),
+        uefi_loader: &arguments.uefi_loader,
+    };
     let (pmu, upload, out) = (pmu.as_ref(), arguments.upload, &arguments.out);
     match (arguments.bios, arguments.direct, arguments.save_application) {
         (Some(loader), Some(direct), application) => {
             let bios = boot::Bios { loader, direct };
             let save = application.map(|application| boot::Save { application, upload });
-            boot::image(kernel, ramdisk, &bios, pmu, save.as_ref(), out)
+            boot::image(base, &bios, pmu, save.as_ref(), out)
         }
-        (_, _, Some(application)) => {
-            boot::network(kernel, ramdisk, &application, pmu, upload.as_deref(), out)
-        }
+        (_, _, Some(application)) => boot::network(base, &application, pmu, upload.as_deref(), out),
         _ => anyhow::bail!("--network takes --save-application"),
     }
 }

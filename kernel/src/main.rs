@@ -1,6 +1,6 @@
 //! The bootable program.
 //!
-//! A boot loader (`boot/direct`, or the UEFI one of the `bootloader` crate) enters [`start`] with
+//! A boot loader (`boot/direct` or `boot/uefi-loader`) enters [`start`] with
 //! its `BootInfo`; nothing here can tell which one it was. In order: memory and an address space of our
 //! own, interrupts, the report, the machine's identity, the job, the end.
 #![no_std]

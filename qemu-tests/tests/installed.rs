@@ -124,7 +124,8 @@ fn x8_events_help_doctor_and_licences_need_nothing() {
     let licences = user_folder.call(&["licences"]);
     for part in [
         "Copyright (c) 2021 Intel Corporation",
-        "\nbootloader-x86_64-uefi 0.11.15: ",
+        "\nbootloader-x86_64-common 0.11.15: ",
+        "\nuefi 0.41",
         "\niced-x86 1.",
         "\nclap 4.",
         "\ntalc 5.",

@@ -71,6 +71,8 @@ mod series;
 mod setup;
 mod smp;
 mod stick;
+mod stray;
 mod tasks;
+mod uefi_loader;
 mod uefi_pmu;
 mod vm;

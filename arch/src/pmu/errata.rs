@@ -1,7 +1,9 @@
 //! What is known to be wrong with some processors' counting, in one table. The report lists the rows that apply;
 //! the conformance suite takes a miss that a row explains as a known erratum.
 
-use crate::cpu::{Identity, Vendor};
+use super::access::{Registers, leaves};
+use crate::cpu::{Identity, Vendor, has_leaf};
+use crate::msr::Msr;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -205,7 +207,46 @@ pub fn of_microcode(identity: &Identity, revision: u64) -> Option<&'static Errat
     (revision < least).then_some(&SANDY_BRIDGE_PEBS)
 }
 
+/// LS_CFG, of which bit 54 switches SpecLockMap off (rr, wiki/Zen).
+const LS_CFG: Msr = Msr(0xc001_1020);
+const NO_SPEC_LOCK_MAP: u64 = 1 << 54;
+/// rr asks for the bit on all of Zen; a Zen 4 (family 19h model A0h) was seen to count two to four branches too many.
+static SPEC_LOCK_MAP: Erratum = amd(
+    "SpecLockMap",
+    "retired branches may be over-counted around locked instructions (LS_CFG, MSR 0xC0011020, bit 54 is clear)",
+    Effect::Branches,
+    0x17,
+    &[],
+);
+
+/// What is wrong as long as the machine's firmware leaves it switched on. A hypervisor's registers do not say.
+pub fn of_settings(registers: &mut dyn Registers, identity: &Identity) -> Option<&'static Erratum> {
+    const HYPERVISOR: u32 = 1 << 31;
+    let is_zen = identity.vendor == Vendor::Amd && matches!(identity.family, 0x17 | 0x19 | 0x1a);
+    if !is_zen || registers.cpuid(1, 0).ecx & HYPERVISOR != 0 {
+        return None;
+    }
+    let setting = registers.rdmsr(LS_CFG).ok()?;
+    (setting & NO_SPEC_LOCK_MAP == 0).then_some(&SPEC_LOCK_MAP)
+}
+
+/// Whether microcode may use a counter for transactions: since the update that brought MSR_TSX_FORCE_ABORT (leaf 7 EDX bit 13), until
+/// the one that has all of them aborted (bit 11, RTM_ALWAYS_ABORT; SDM vol. 2, CPUID). Processors with IA32_TSX_CTRL have not
+/// the first.
+pub fn has_transactions(registers: &dyn Registers) -> bool {
+    const ALWAYS_ABORT: u32 = 1 << 11;
+    const REGISTER: u32 = 1 << 13;
+    let there = has_leaf(&leaves(registers), 7);
+    there && registers.cpuid(7, 0).edx & (ALWAYS_ABORT | REGISTER) == REGISTER
+}
+
 impl Erratum {
+    /// Whether it is about counters that transactions use.
+    #[must_use]
+    pub fn is_of_transactions(&self) -> bool {
+        self.effect == Effect::CounterThree
+    }
+
     /// Whether it can explain a wrong count of instructions.
     #[must_use]
     pub fn spoils_instructions(&self) -> bool {
@@ -285,6 +326,58 @@ mod tests {
             periods.map(|period| limit.nearest(period)),
             [128, 128, 128, 128, 128, 192, 960]
         );
+    }
+
+    /// Registers with one value in LS_CFG, if it is there, and CPUID leaves 1 and 7.
+    struct Machine {
+        setting: Option<u64>,
+        hypervisor: bool,
+        leaf_7: u32,
+    }
+
+    impl Registers for Machine {
+        fn cpuid(&self, leaf: u32, sub: u32) -> raw_cpuid::CpuIdResult {
+            let mut seen = table(&[(0, 0, [7, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
+            match leaf {
+                1 => seen.ecx = u32::from(self.hypervisor) << 31,
+                7 => seen.edx = self.leaf_7,
+                _ => {}
+            }
+            seen
+        }
+        fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
+            self.setting.filter(|_| msr == Msr(0xc001_1020)).ok_or(crate::msr::Absent)
+        }
+        fn wrmsr(&mut self, _: Msr, _: u64) -> Result<(), crate::msr::Absent> {
+            Err(crate::msr::Absent)
+        }
+        fn rdpmc(&mut self, _: u32) -> Result<u64, crate::msr::Absent> {
+            Err(crate::msr::Absent)
+        }
+    }
+
+    #[test]
+    fn i11_speclockmap_is_named_where_the_firmware_has_left_it_on() {
+        let named = |family, setting, hypervisor| {
+            let mut machine = Machine { setting, hypervisor, leaf_7: 0 };
+            let one = Identity { vendor: Vendor::Amd, family, ..identity(0) };
+            of_settings(&mut machine, &one).map(|row| (row.id, row.spoils_branches()))
+        };
+        let row = Some(("SpecLockMap", true));
+        assert_eq!([0x17, 0x19, 0x1a].map(|family| named(family, Some(1 << 53), false)), [row; 3]);
+        assert_eq!(named(0x17, Some(1 << 54 | 1 << 10), false), None, "switched off");
+        assert_eq!(named(0x17, Some(0), true), None, "a hypervisor's register");
+        assert_eq!(named(0x17, None, false), None, "no register");
+        assert_eq!(named(0x15, Some(0), false), None, "not Zen");
+    }
+
+    #[test]
+    fn i11_microcode_uses_a_counter_only_between_two_updates() {
+        let uses = |leaf_7| has_transactions(&Machine { setting: None, hypervisor: false, leaf_7 });
+        assert!(uses(1 << 13));
+        assert!(!uses(0), "before the update");
+        assert!(!uses(1 << 13 | 1 << 11), "all transactions abort");
+        assert!(!uses(1 << 11));
     }
 
     #[test]

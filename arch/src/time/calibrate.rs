@@ -38,18 +38,18 @@ pub struct Clock {
 type Rate = (u64, Source);
 
 /// How far a measurement may be from what CPUID says, as a part of it: 1 in 50. A crystal is good to a thousandth, and
-/// a measurement of a millisecond to 1 in 1,000, unless the firmware's own interrupts or a hypervisor come in between.
+/// a measurement of 10 ms to 1 in 5,000, unless the firmware's own interrupts or a hypervisor come in between.
 const TOLERANCE_PART: u64 = 50;
 /// So often must measurements contradict what CPUID says, one after another.
 const CONTRADICTIONS: u32 = 3;
 
-/// How long a measurement of the rate lasts at least, as a part of a second: 1 ms. The ACPI timer then
-/// resolves 1 in 3,500.
-const MEASURE_PART: u64 = 1_000;
+/// How long a measurement of the rate lasts at least, as a part of a second: 10 ms. The ACPI timer then
+/// resolves 1 in 35,000, the 8254 1 in 11,000.
+const MEASURE_PART: u64 = 100;
 /// And how long at most, as a part of a second: the 8254 counts 55 ms, and the loop doubles.
 const LONGEST_PART: u64 = 64;
 /// The looks at its two ends may be uncertain by this part of it together, or it continues.
-const UNCERTAIN_PART: u64 = 500;
+const UNCERTAIN_PART: u64 = 5_000;
 /// So often the reference is read at either end. The host or the firmware may take the processor away between the two
 /// counters, for milliseconds; the reading that took least is the one that counts.
 const LOOKS: u32 = 4;

@@ -2,7 +2,7 @@
 //!
 //! `qemu -kernel direct.bin -initrd kernel,ramdisk`, GRUB (`multiboot`, `module`, `module`) and iPXE start
 //! it in 32-bit protected mode ([`entry`]) with the kernel's ELF file as the first module and the ramdisk
-//! as the second. A third one, with `pmu=MODEL` on the command line, is the emulated PMU's hypervisor. It enters long mode, and hands both to the same code that the `bootloader` crate uses,
+//! as the second. A third one, with `pmu=MODEL` on the command line, is the emulated PMU's hypervisor. It enters long mode, and hands both to the same code that the `bootloader` crate's loaders use,
 //! so that the kernel sees the same `BootInfo`.
 #![no_std]
 #![no_main]

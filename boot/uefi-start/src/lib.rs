@@ -1,8 +1,10 @@
-//! What the UEFI applications have in common: starting the next program.
+//! What the UEFI applications have in common: starting the next program, and [`levels`] of paging.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
 extern crate alloc;
+
+pub mod levels;
 
 use alloc::vec::Vec;
 use thiserror::Error;
@@ -71,7 +73,7 @@ pub fn stop_watchdog() {
 /// Switches no-execute pages on where an Intel processor's set-up has switched them off (IA32_MISC_ENABLE bit 34; SDM vol. 4): boot
 /// loaders take them for granted, and the processor raises an exception.
 #[cfg(target_os = "uefi")]
-fn allow_no_execute() {
+pub fn allow_no_execute() {
     use core::arch::asm;
     use core::arch::x86_64::__cpuid;
     const MISC_ENABLE: u32 = 0x1a0;

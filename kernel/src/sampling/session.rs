@@ -80,8 +80,12 @@ impl Session {
         match item.freeze {
             _ if events.is_empty() => {}
             sampling::Freeze::Auto if by_processor => {
-                driver.set_freeze(registers, branches::freeze(item))?;
-                block.resume_in_handler(driver);
+                match driver.set_freeze(registers, branches::freeze(item)) {
+                    Ok(()) => block.resume_in_handler(driver),
+                    // It held at the start: somebody else has the register now.
+                    Err(PmuError::Freeze { .. }) => block.stop_in_handler(driver)?,
+                    Err(error) => return Err(error),
+                }
             }
             sampling::Freeze::Auto | sampling::Freeze::Software => block.stop_in_handler(driver)?,
             sampling::Freeze::Off => {}

@@ -148,6 +148,7 @@ fn maker(
 ) -> Command {
     let mut command = Command::new(tree.image_maker());
     command.arg("--kernel").arg(kernel).arg("--out").arg(out);
+    command.arg("--uefi-loader").arg(tree.uefi_loader());
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
     }

@@ -81,6 +81,14 @@ pub(super) fn build_stick(tree: &Tree) -> Result<(), BuildError> {
 /// The plugin's file without its ending, as cargo names it on Linux.
 pub(super) const PLUGIN: &str = "libemulated_pmu_plugin";
 
+/// Builds the UEFI loader.
+pub(super) fn build_uefi_loader(tree: &Tree) -> Result<(), BuildError> {
+    let name = "uefi-loader";
+    let (what, message) = ("the UEFI loader", "building the UEFI loader");
+    let command = without_std(tree, UEFI_TARGET, &["-p", name, "--features", "application"]);
+    Part { name, what, folder: UEFI_FOLDER, message }.build(tree, command)
+}
+
 /// Builds the plugin for QEMU's translator: for the host, and optimised, because it runs at each block of the guest's code.
 pub(super) fn build_plugin(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree, &tree.target());
@@ -96,6 +104,13 @@ pub(super) fn build_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
     Part { name, what: "a test guest", folder: FOLDER, message }.build(tree, command)
 }
 
+/// Builds a guest that UEFI firmware starts.
+pub(super) fn build_uefi_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
+    let message = &format!("building the guest {name}");
+    let command = without_std(tree, UEFI_TARGET, &["-p", name]);
+    Part { name, what: "a test guest", folder: UEFI_FOLDER, message }.build(tree, command)
+}
+
 fn bare_metal(tree: &Tree, packages: &[&str]) -> Command {
     without_std(tree, TARGET, packages)
 }
@@ -108,13 +123,12 @@ fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
     command
 }
 
-/// Builds the image maker, and within it the UEFI loader. In a folder of its own: it shares
-/// crates with this program, and cargo would build those again at each change between a build with
-/// RUSTC_BOOTSTRAP and one without.
+/// Builds the image maker. In a folder of its own: it shares crates with this program, and cargo would build those again at each
+/// change between a build with RUSTC_BOOTSTRAP and one without.
 pub(super) fn build_image_maker(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree, &tree.image_maker_target());
     command.args(["-p", "boot"]);
-    let message = "building the UEFI loader (the first time takes some minutes)";
+    let message = "building the image maker";
     Part { name: "boot", what: "the image maker", folder: IMAGE_MAKER_FOLDER, message }
         .build(tree, command)
 }

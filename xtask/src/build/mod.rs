@@ -228,7 +228,16 @@ impl Tree {
         }
     }
 
-    /// Builds it, if it is stale.
+    /// The loader for UEFI machines.
+    #[must_use]
+    pub fn uefi_loader(&self) -> PathBuf {
+        match self.parts {
+            Some(_) => self.place(Part::UefiLoader),
+            None => self.target().join(firmware::UEFI_FOLDER).join("uefi-loader.efi"),
+        }
+    }
+
+    /// Builds the UEFI application that saves reports, if it is stale.
     ///
     /// # Errors
     /// As for [`Tree::build_direct`].
@@ -305,18 +314,29 @@ impl Tree {
         Ok(to)
     }
 
+    /// Builds such a guest that UEFI firmware starts; returns its file.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_uefi_guest(&self, name: &str) -> Result<PathBuf, BuildError> {
+        firmware::build_uefi_guest(self, name)?;
+        Ok(self.target().join(firmware::UEFI_FOLDER).join(name).with_extension("efi"))
+    }
+
     /// Builds the kernel, the loaders and the program that makes images, if they are stale.
     ///
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_images(&self) -> Result<(), BuildError> {
-        self.get(&[Part::Kernel, Part::Direct, Part::Bios, Part::ImageMaker], || {
+        let parts = [Part::Kernel, Part::Direct, Part::Bios, Part::UefiLoader, Part::ImageMaker];
+        self.get(&parts, || {
             firmware::build_kernel(self)?;
             derive::strip(self)?;
             firmware::build_direct(self)?;
             derive::flatten(self, "direct", &self.direct())?;
             firmware::build_bios(self)?;
             derive::flatten(self, "bios", &self.bios())?;
+            firmware::build_uefi_loader(self)?;
             firmware::build_image_maker(self)
         })
     }
@@ -344,6 +364,7 @@ impl Tree {
             Part::EmulatedPmu => self.emulated_pmu(),
             Part::UefiApplication => self.pmu_application(),
             Part::StickApplication => self.stick_application(),
+            Part::UefiLoader => self.uefi_loader(),
             Part::Symbols => {
                 derive::symbols_to(self, &self.kernel_with_symbols(), &smaller)?;
                 smaller

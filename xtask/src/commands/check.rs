@@ -31,7 +31,7 @@ struct Check {
 const BARE_METAL: &str = "x86_64-unknown-none";
 const UEFI: &str = "x86_64-unknown-uefi";
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 13] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -105,6 +105,20 @@ const CHECKS: [Check; 11] = [
     Check {
         name: "lints, the stick's UEFI application",
         arguments: &["clippy", "--quiet", "-p", "stick", "--features", "application"],
+        target: Some(UEFI),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, UEFI loader",
+        arguments: &["clippy", "--quiet", "-p", "uefi-loader", "--features", "application"],
+        target: Some(UEFI),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, UEFI guest",
+        arguments: &["clippy", "--quiet", "-p", "five-levels"],
         target: Some(UEFI),
         environment: &[],
         component: Some("clippy"),

@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 20] = [
+const HOST: [&str; 22] = [
     "protocol",
     "arch",
     "step",
@@ -24,6 +24,8 @@ const HOST: [&str; 20] = [
     "emulated-pmu-plugin",
     "emulated-pmu-uefi",
     "stick",
+    "uefi-loader",
+    "uefi-start",
     "program-format",
     "barecount",
     "facts",

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages of this workspace that go in: the program, and what it carries.
-const OURS: [&str; 8] = [
+const OURS: [&str; 10] = [
     "xtask",
     "kernel",
     "direct",
@@ -21,13 +21,13 @@ const OURS: [&str; 8] = [
     "emulated-pmu",
     "emulated-pmu-uefi",
     "emulated-pmu-plugin",
+    "stick",
+    "uefi-loader",
     "boot",
 ];
 /// Everything that is built for one of these.
 const TARGETS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "x86_64-unknown-none", "x86_64-unknown-uefi"];
-/// The UEFI loader, which the `bootloader` crate's build script installs by itself.
-const UEFI_LOADER: &str = "bootloader-x86_64-uefi";
 /// How the names of files with licences begin, in capitals.
 const FILES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
@@ -76,14 +76,7 @@ struct Kind {
 /// What cargo or the system says.
 pub(super) fn of_program(root: &Path) -> Result<String, String> {
     let ours = metadata(&root.join("Cargo.toml"), &["--all-features"])?;
-    let bootloader = ours.packages.iter().find(|package| package.name == "bootloader");
-    let bootloader = bootloader.ok_or("cargo names no package `bootloader`")?;
-    // Cargo unpacks all packages of a registry side by side.
-    let beside = bootloader.manifest_path.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let loader = beside.join(format!("{UEFI_LOADER}-{}", bootloader.version)).join("Cargo.toml");
-    let loader = metadata(&loader, &[])?;
-    let mut packages = reached(&ours, &OURS);
-    packages.extend(reached(&loader, &[UEFI_LOADER]));
+    let packages = reached(&ours, &OURS);
     let mut text = own(root)?;
     text += &standard_library()?;
     text += &listed(&packages)?;
@@ -122,8 +115,7 @@ fn reached(metadata: &Metadata, roots: &[&str]) -> BTreeSet<Package> {
         }
     }
     let found = seen.into_iter().filter_map(|id| by_id.get(id)).copied();
-    let loader = |package: &Package| roots == [UEFI_LOADER] && package.name == UEFI_LOADER;
-    found.filter(|package| package.source.is_some() || loader(package)).cloned().collect()
+    found.filter(|package| package.source.is_some()).cloned().collect()
 }
 
 /// This project's, and that of its tables.

@@ -38,9 +38,11 @@ pub enum Part {
     UefiApplication,
     /// The UEFI application that saves reports on the stick.
     StickApplication,
+    /// The loader for UEFI machines.
+    UefiLoader,
     /// The plugin for QEMU's translator.
     Plugin,
-    /// The program that makes images; the UEFI loader is in it.
+    /// The program that makes images.
     ImageMaker,
     /// Licences of all that is carried, and of the program.
     Licences,
@@ -48,7 +50,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Kernel,
         Self::Symbols,
         Self::Direct,
@@ -56,6 +58,7 @@ impl Part {
         Self::EmulatedPmu,
         Self::UefiApplication,
         Self::StickApplication,
+        Self::UefiLoader,
         Self::Plugin,
         Self::ImageMaker,
         Self::Licences,
@@ -72,6 +75,7 @@ impl Part {
             Self::EmulatedPmu => "emulated-pmu",
             Self::UefiApplication => "emulated-pmu-uefi.efi",
             Self::StickApplication => "stick-uefi.efi",
+            Self::UefiLoader => "uefi-loader.efi",
             Self::Plugin => "libemulated_pmu_plugin.so",
             Self::ImageMaker => "boot",
             Self::Licences => "licences.txt",

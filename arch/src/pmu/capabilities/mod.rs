@@ -172,7 +172,11 @@ impl Capabilities {
         seen.lbr = branches::read(registers, &seen);
         seen.call_stacks = branches::have_call_stacks(registers, seen.lbr);
         seen.errata = errata::of(&identity);
+        if !errata::has_transactions(registers) {
+            seen.errata.retain(|row| !row.is_of_transactions());
+        }
         seen.errata.extend(of_microcode(registers, &identity));
+        seen.errata.extend(errata::of_settings(registers, &identity));
         seen.pebs &= !seen.errata.iter().any(|row| row.effect == Effect::Precise);
         Some(seen)
     }

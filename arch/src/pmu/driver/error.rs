@@ -23,6 +23,9 @@ pub enum PmuError {
     /// The processor cannot do it at all.
     #[error("this processor has no {0}")]
     Unsupported(&'static str),
+    /// DEBUGCTL lost what was written: somebody else uses it.
+    #[error("DEBUGCTL (MSR 0x1d9) does not hold {value:#x}; it reads {found:#x}")]
+    Freeze { value: u64, found: u64 },
     /// A register that should be there raised an exception at a read.
     #[error("reading MSR {:#x} raised an exception", .0.0)]
     Read(Msr),

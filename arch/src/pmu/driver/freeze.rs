@@ -21,12 +21,15 @@ bitflags! {
     }
 }
 
+/// The bits that freeze at a PMI.
+const FREEZES: DebugCtl = DebugCtl::FREEZE_PERFMON_ON_PMI.union(DebugCtl::FREEZE_LBRS_ON_PMI);
+
 impl Driver {
     /// Chooses what freezes. What is not offered is refused; the handler can then stop the counters itself (see
     /// [`crate::pmu::pmi::ControlBlock::stop_in_handler`]).
     ///
     /// # Errors
-    /// The processor does not offer it, or the register refuses.
+    /// The processor does not offer it, or the register refuses or does not hold it.
     pub fn set_freeze(
         &self,
         registers: &mut dyn Registers,
@@ -49,7 +52,14 @@ impl Driver {
         if has.perf.contains(PerfCapabilities::FREEZE_WHILE_SMM) {
             control.set(DebugCtl::FREEZE_WHILE_SMM, freeze.contains(Freeze::SMM));
         }
-        write(registers, DEBUGCTL, control.bits())
+        write(registers, DEBUGCTL, control.bits())?;
+        // It held at the start, but system management code may have changed its mind, or the setting.
+        let found = read(registers, DEBUGCTL)?;
+        let asked = control.bits() & FREEZES.bits();
+        match found & asked == asked {
+            true => Ok(()),
+            false => Err(PmuError::Freeze { value: control.bits(), found }),
+        }
     }
 
     /// Nothing freezes from now on. A register that is not there, or has nothing set, is left alone: KVM refuses the freeze

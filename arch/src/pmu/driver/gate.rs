@@ -116,6 +116,8 @@ impl Gate {
     }
 }
 
+/// An event select's bit 17, of Intel and AMD.
+const OS: u64 = 1 << 17;
 const EMPTY_WRITE: Write = Write::new(Msr(0), 0);
 
 impl Driver {
@@ -134,6 +136,14 @@ impl Driver {
             }
         }
         gate
+    }
+
+    /// Whether `counter` is programmed to count in ring 0.
+    pub(in crate::pmu) fn counts_ring_0(&self, counter: Counter) -> bool {
+        match counter {
+            Counter::General(n) => self.selects[usize::from(n)] & OS != 0,
+            Counter::Fixed(i) => self.fixed.0 >> (4 * i) & 1 != 0,
+        }
     }
 
     /// Takes `counter`, which is programmed, out of the gate: it runs from the first of these writes to the second,

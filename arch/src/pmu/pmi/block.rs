@@ -1,6 +1,7 @@
 //! What the handler needs, worked out beforehand.
 
 use super::accesses::{Accesses, Outcome};
+use super::carry::Stands;
 use super::chains::Chain;
 use super::edges::Edges;
 use super::groups::GroupLog;
@@ -24,9 +25,9 @@ use core::ops::Range;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
 pub struct Slot {
-    /// The counter's MSR, to be set to `preset` at each overflow; 0: it just continues.
+    /// The counter's MSR, to be set to `preset` at each overflow; 0: it just continues, unless something is carried over.
     pub reload: u32,
-    /// MSR to look at for an overflow, where there is no status register; 0: the counter is not in use.
+    /// The counter's MSR, to look at for an overflow where there is no status register; 0: the counter is not in use.
     pub look_at: u32,
     /// Where it starts from.
     pub preset: u64,
@@ -37,9 +38,13 @@ pub struct Slot {
     /// Periods that went by without an overflow of their own, because throttling had made the period longer.
     pub throttled: u64,
     /// How often the preset's period was doubled.
-    pub level: u32,
+    pub level: u8,
     /// The same of the period that the counter runs now: a preset takes effect at the next overflow.
-    pub(super) running: u32,
+    pub(super) running: u8,
+    /// It counts in ring 0.
+    pub(super) ring_0: bool,
+    /// Bits of its value at an overflow that are added to the preset.
+    pub(super) carry: u32,
     /// Bits of the counter's value.
     pub(super) width: u64,
     /// Bits that a preset has to have set, so that the counter can be set to it.
@@ -50,7 +55,7 @@ impl Slot {
     /// How often the period that the counter runs now was doubled.
     #[must_use]
     pub const fn running(&self) -> u32 {
-        self.running
+        self.running as u32
     }
 }
 
@@ -175,8 +180,8 @@ pub struct ControlBlock {
     pub(super) end: u64,
     /// Top bit of the counters, for processors without a status register.
     pub(super) top: u64,
-    /// Its number in the upper half of RDMSR's result.
-    pub(super) top_in_edx: u32,
+    /// When counters stand.
+    pub(super) stands: Stands,
     pub(super) slots: [Slot; SLOTS],
     /// The writes around the handlers in Rust, worked out by whoever installs it.
     pub(super) around: AroundAll,
@@ -192,6 +197,8 @@ const NO_SLOT: Slot = Slot {
     throttled: 0,
     level: 0,
     running: 0,
+    ring_0: false,
+    carry: 0,
     width: 0,
     ones: 0,
 };
@@ -239,7 +246,7 @@ impl ControlBlock {
         cursor: 0,
         end: 0,
         top: 0,
-        top_in_edx: 0,
+        stands: Stands::Never,
         slots: [NO_SLOT; SLOTS],
         around: AroundAll::NOTHING,
     };
@@ -258,13 +265,13 @@ impl ControlBlock {
         block.mask = if block.status == 0 { 0 } else { driver.programmed() & !has.no_overflow };
         block.top = (u64::MAX >> (64 - has.general_bits.clamp(1, 64)) >> 1) + 1;
         block.stays_unmasked = !has.is_intel();
-        block.top_in_edx = has.general_bits.clamp(33, 64) - 33;
         block.gate = driver.gate();
         block.closes_in(&window::closed());
         for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
             let slot = &mut block.slots[counter.index()];
             slot.look_at = driver.layout().counter(counter).0;
             slot.width = has.mask(counter);
+            slot.ring_0 = driver.counts_ring_0(counter);
             let top = (slot.width >> 1) + 1;
             // A write that extends a sign takes values whose upper bits, from 31 on, are all equal.
             slot.ones = match driver.layout().extends_sign(counter) {
@@ -291,6 +298,7 @@ impl ControlBlock {
         let slot = &mut self.slots[counter.index()];
         slot.reload = driver.layout().counter(counter).0;
         slot.preset = preset;
+        slot.carry_over(self.stands);
         self.mask |= counter.bit();
         Ok(())
     }
@@ -425,6 +433,7 @@ impl ControlBlock {
             slot.preset = (period >> slot.level).wrapping_neg() & slot.width;
             (slot.overflows, slot.dropped, slot.throttled) = (0, 0, 0);
             (slot.level, slot.running) = (0, 0);
+            slot.carry_over(self.stands);
         }
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
         (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
@@ -502,9 +511,12 @@ pub(super) mod offset {
     pub const ON: usize = offset_of!(ControlBlock, gate) + Gate::ON;
     pub const OFF: usize = offset_of!(ControlBlock, gate) + Gate::OFF;
     pub const UNSAMPLED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, dropped);
-    pub const TOP_IN_EDX: usize = offset_of!(ControlBlock, top_in_edx);
+    /// Its upper half: counters without a status register have 48 bits.
+    pub const TOP_HIGH: usize = offset_of!(ControlBlock, top) + 4;
     pub const RELOAD: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, reload);
     pub const PRESET: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, preset);
+    pub const LOOK_AT: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, look_at);
+    pub const CARRY: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, carry);
     pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, overflows);
     /// A slot is 2^6 bytes, which the assembly shifts by.
     const _: () = assert!(size_of::<Slot>() == 64);

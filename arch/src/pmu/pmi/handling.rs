@@ -2,6 +2,7 @@
 
 use super::ControlBlock;
 use super::assembly::{STOPPED, TAIL, stopped_one_by_one};
+use super::carry::Stands;
 use super::ibs::Sampling;
 use super::serviced::{SERVICED_TAIL, serviced};
 use crate::pmu::FreezeKind;
@@ -212,6 +213,7 @@ impl ControlBlock {
             FreezeKind::Streamlined => Write::new(global.clear, frozen_bits(driver.capabilities())),
             FreezeKind::None | FreezeKind::Legacy => driver.gate().on()[0],
         };
+        self.carry_over_frozen(driver);
     }
 
     /// For processors that cannot freeze: the handler stops the counters as the first thing it does, and lets them
@@ -224,6 +226,7 @@ impl ControlBlock {
         let (&[on, ..], &[off, ..]) = (gate.on(), gate.off()) else {
             return Err(PmuError::Unsupported("counter that is programmed and could be stopped"));
         };
+        self.carry_over(driver, Stands::Stopped);
         if driver.layout().global.is_none() {
             self.gate = gate;
             self.stops = gate.on().len() as u32;

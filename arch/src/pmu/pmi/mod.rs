@@ -24,6 +24,7 @@
 mod accesses;
 mod assembly;
 mod block;
+mod carry;
 mod chains;
 mod edges;
 mod entry;

@@ -215,7 +215,7 @@ fn overflows(block: &ControlBlock, raw: &mut impl Raw) -> u64 {
         left &= left - 1;
         let slot = &block.slots[index & 63];
         // Only a counter that is reloaded starts with its top bit set; the others say nothing.
-        if slot.reload != 0 && raw.rdmsr(slot.look_at) & block.top == 0 {
+        if slot.is_reloaded() && raw.rdmsr(slot.look_at) & block.top == 0 {
             found |= 1 << index;
         }
     }
@@ -232,8 +232,11 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
         // The overflow stands for as many periods as it was long.
         slot.throttled += (1 << slot.running) - 1;
         slot.running = slot.level;
-        if slot.reload != 0 {
-            raw.wrmsr(slot.reload, slot.preset);
+        if slot.is_reloaded() {
+            // What was counted since, of a counter that stands.
+            let over =
+                if slot.carry == 0 { 0 } else { raw.rdmsr(slot.look_at) as u32 & slot.carry };
+            raw.wrmsr(slot.look_at, slot.preset + u64::from(over));
         }
     }
 }

@@ -85,10 +85,14 @@ impl Slot {
         let preset = self.preset << 1 & self.width;
         // 2^width - 2p is twice 2^width - p, as long as the period fits.
         let fits = preset != 0 && preset & self.ones == self.ones;
-        if self.reload == 0 || !fits {
+        if !self.is_reloaded() || !fits {
             return false;
         }
         (self.preset, self.level) = (preset, self.level + 1);
+        // The handler adds within the lower 32 bits.
+        if self.carry != 0 && preset.wrapping_neg() & self.width > 1 << 32 {
+            (self.carry, self.reload) = (0, self.look_at);
+        }
         true
     }
 

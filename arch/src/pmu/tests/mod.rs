@@ -3,10 +3,12 @@
 mod adaptive;
 mod architectural;
 mod capabilities;
+mod carry;
 mod counting;
 mod edges;
 mod formats;
 mod ibs_samples;
+mod freeze;
 mod interrupt;
 mod owner;
 mod precise;

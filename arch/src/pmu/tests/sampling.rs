@@ -76,7 +76,10 @@ fn m8_throttling_doubles_the_period_and_accounts_for_what_it_leaves_out() {
         let left = driver.read(&mut processor.pmu, FIRST).unwrap();
         let period = PERIOD << slot.level;
         let into = left.wrapping_add(period) & driver.capabilities().mask(FIRST);
-        assert!(slot.level >= 5 && block.throttle.raised == slot.level, "{model:?}: {slot:?}");
+        assert!(
+            slot.level >= 5 && block.throttle.raised == u32::from(slot.level),
+            "{model:?}: {slot:?}"
+        );
         // All events are in whole periods or in the one that is under way.
         let periods = slot.overflows + slot.throttled;
         assert_eq!(periods * PERIOD + into, 400 * PERIOD, "{model:?}: {slot:?}");

@@ -28,7 +28,10 @@ pub(super) fn counters(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
 }
 
 fn tried(machine: &mut dyn TrialMachine, has: &Capabilities) -> Result<(), Unfrozen> {
-    let refused = |error: PmuError| Unfrozen::Refused(error);
+    let refused = |error: PmuError| match error {
+        PmuError::Freeze { .. } => Unfrozen::DoesNotHold,
+        other => Unfrozen::Refused(other),
+    };
     let clock = has.generals().find(|&counter| has.overflows(counter));
     let clock = clock.ok_or(Unfrozen::Untried)?;
     let witness = has.generals().find(|&counter| counter != clock);

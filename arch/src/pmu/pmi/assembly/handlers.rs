@@ -85,6 +85,8 @@ macro_rules! handler {
                 "mov rsi, rdx",
                 "inc qword ptr [rdi + {pmis}]",
                 "jmp [rdi + {found}]", // 18
+                // Within the reach of JECXZ.
+                "28: jmp 29f",
                 // A sample, if there is room.
                 concat!(".global ", stringify!($sample)),
                 concat!(stringify!($sample), ":"),
@@ -110,7 +112,7 @@ macro_rules! handler {
                 "shl edx, 6",
                 "inc qword ptr [rdi + rdx + {overflows}]",
                 "mov ecx, [rdi + rdx + {reload}]",
-                "jecxz 4f", // 24
+                "jecxz 28b", // 24
                 "mov eax, [rdi + rdx + {preset}]",
                 "mov edx, [rdi + rdx + {preset} + 4]",
                 "wrmsr",
@@ -142,6 +144,18 @@ macro_rules! handler {
                 // It does not stop: LVTPC is written with its mask bit from now on.
                 "or dword ptr [rdi + {lvt}], {mask_bit}",
                 "jmp 5b",
+                // A counter that is not reloaded; or one that stands, which gets what it has counted since the overflow as well.
+                "29: mov ecx, [rdi + rdx + {look_at}]",
+                "cmp dword ptr [rdi + rdx + {carry}], 0",
+                "je 4b",
+                "add rdi, rdx",
+                "rdmsr",
+                "and eax, [rdi + {carry}]",
+                "add eax, [rdi + {preset}]",
+                "mov edx, [rdi + {preset} + 4]",
+                "wrmsr",
+                "mov rdi, [rsp + {top}]",
+                "jmp 4b",
                 // No room in the log.
                 "24: inc qword ptr [rdi + {dropped}]",
                 "mov rax, rsi",
@@ -179,6 +193,8 @@ macro_rules! handler {
                 end = const offset::END,
                 reload = const offset::RELOAD,
                 preset = const offset::PRESET,
+                look_at = const offset::LOOK_AT,
+                carry = const offset::CARRY,
                 overflows = const offset::OVERFLOWS,
                 lvtpc = const Register::LvtPmc as u32,
                 eoi = const Register::EndOfInterrupt as u32,
