@@ -9,9 +9,9 @@
 //! | --- | --- | --- |
 //! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
 //! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
-//! | [`Command::Mode`] | `mode` | |
+//! | [`Command::Mode`] | `mode`, `qualifiers` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
-//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
+//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -22,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 5;
+pub const VERSION: u64 = 6;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.
@@ -93,6 +93,8 @@ bitflags! {
         const INSTRUCTIONS = 1 << 8;
         /// Micro-operations by port, and cycles of the ports, by the map in the parameters.
         const PORTS = 1 << 9;
+        /// What passes the qualifiers, by itself: [`Mailbox::qualifiers`].
+        const QUALIFIED = 1 << 10;
     }
 
     /// The parts of the microarchitecture that see what runs from now on. With none of them the state stays as it is.
