@@ -26,7 +26,9 @@ pub enum NoQualifiers {
     #[error("this emulated PMU has no qualifiers (CPUID leaf 0x40000102)")]
     Off,
     /// It numbers opcodes otherwise.
-    #[error("the emulated PMU numbers {theirs} opcodes, this firmware {own}: they are of different versions")]
+    #[error(
+        "the emulated PMU numbers {theirs} opcodes, this firmware {own}: they are of different versions"
+    )]
     Numbers {
         /// How many it knows.
         theirs: u32,
@@ -58,7 +60,8 @@ impl Qualifiers {
     /// # Errors
     /// The number of the register that cannot be written.
     pub fn write(&self, registers: &mut dyn Registers, words: &[u64; WORDS]) -> Result<(), u32> {
-        for (word, number) in words.iter().zip(self.first..).rev() {
+        for (place, word) in words.iter().enumerate().rev() {
+            let number = self.first + place as u32;
             registers.wrmsr(Msr(number), *word).map_err(|_| number)?;
         }
         Ok(())

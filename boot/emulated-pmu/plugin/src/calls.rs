@@ -13,8 +13,8 @@ use crate::tally::{self, QUALIFIED, QUALIFIED_INSTRUCTIONS};
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
-use pmu_model::{OCCURRENCES, Qualifiers};
 use pmu_model::uarch::Parameters;
+use pmu_model::{OCCURRENCES, Qualifiers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use step::Behind;
 

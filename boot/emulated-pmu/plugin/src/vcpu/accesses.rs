@@ -23,18 +23,18 @@ impl Vcpu {
         let passes = self.passes(access, may);
         if self.traces && self.core.is_shaped() {
             let access = Access { page_bits: self.page_bits(access.linear), ..*access };
-            self.to_core(&access, parts, passes);
+            self.see_access(&access, parts, passes);
             self.memory.translations.note(access.linear, access.physical);
             return;
         }
-        self.to_core(access, parts, passes);
+        self.see_access(access, parts, passes);
         if self.traces {
             self.memory.recent.note(access);
             self.memory.translations.note(access.linear, access.physical);
         }
     }
 
-    fn to_core(&mut self, access: &Access, parts: pmu_model::uarch::Parts, passes: bool) {
+    fn see_access(&mut self, access: &Access, parts: pmu_model::uarch::Parts, passes: bool) {
         let Self { core, llc, sums, .. } = self;
         match passes {
             false => core.access(access, llc, parts, sums),

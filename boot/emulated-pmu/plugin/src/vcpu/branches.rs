@@ -17,7 +17,7 @@ impl Vcpu {
         let recorded = !counted && self.parts.contains(Parts::RECORDS);
         // Its access decides whether it passes.
         branch.passes != Passes::ByData
-            && !branch.ambiguous 
+            && !branch.ambiguous
             && branch.undecided.is_none()
             && !recorded
             && self.memory.has_no_access()

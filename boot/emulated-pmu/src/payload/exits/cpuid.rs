@@ -28,7 +28,9 @@ pub(super) fn handle(guest: &mut Guest) {
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     ibs::on_cpuid(guest, leaf);
     let answer = match leaf {
-        OWN => CpuidResult { eax: QUALIFIERS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] },
+        OWN => {
+            CpuidResult { eax: QUALIFIERS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] }
+        }
         // The model's number, the clock's shift, and on how many processors it is. Bit 0 of EDX: the plugin in QEMU's translator
         // counts. Bit 1: it is a recorded processor, and the model the one whose behaviour it has.
         FACTS => CpuidResult {
