@@ -22,11 +22,12 @@ const MODELS: [(Model, [&str; 4]); 5] = [
 ];
 
 /// Each kind of branch and access: of one width, of two places, by registers, of vectors; and instructions that are emulated.
+/// The repeated instruction has one element: of several, the PMU counts lines, and exact mode elements.
 const MIXED: &str = "push rax; add [r14 + 8], rcx; imul eax, ecx; mov al, [rsi]; xor edx, edx; jnz 2f; jz 2f; ud2; \
     2: call 3f; jmp 4f; 3: ret; 4: pop rax; push qword ptr [r14]; pop qword ptr [r14 + 16]; \
     lea rax, [rip + 5f]; mov [r14 + 32], rax; call [r14 + 32]; jmp 6f; 5: ret; \
     6: movups xmm0, [r14 + 60]; lock inc dword ptr [r14 + 4]; xchg rcx, [r14 + 48]; cpuid; \
-    mov ecx, 3; 7: dec dword ptr [r14 + 8]; loop 7b; mov ecx, 5; rep stosd; enter 16, 0; leave";
+    mov ecx, 3; 7: dec dword ptr [r14 + 8]; loop 7b; mov ecx, 1; rep stosd; enter 16, 0; leave";
 
 /// What is counted of it.
 const FILTERS: [&str; 12] = [
