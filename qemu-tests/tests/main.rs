@@ -60,6 +60,7 @@ mod pmu_options;
 mod ports;
 mod precise;
 mod program;
+mod qualified;
 mod random_programs;
 mod recorded;
 mod sampled_processors;

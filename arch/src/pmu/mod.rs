@@ -27,6 +27,7 @@ mod ownership;
 pub mod pebs;
 pub mod pmi;
 mod probe;
+pub mod qualifiers;
 pub mod rdpmc;
 pub mod registers;
 pub mod stop_on_overflow;

@@ -19,6 +19,8 @@ pub struct Options {
     pub counting: Counting,
     /// `statistics=N`: a line of exits and what they cost at each Nth exit; 0, and nothing is counted.
     pub statistics: u64,
+    /// `qualifiers=on|off`: whether there are registers of qualifiers, which no processor has.
+    pub qualifiers: bool,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
     /// `uarch=l1d=24k/6,…`: the parameters of caches, TLBs and predictor, by which loads take time; see
@@ -109,6 +111,11 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("machine") => Clock::Machine,
         Some(_) => return Err(Refusal::Options),
     };
+    let qualifiers = match value("qualifiers") {
+        None | Some("on") => true,
+        Some("off") => false,
+        Some(_) => return Err(Refusal::Options),
+    };
     let statistics = match value("statistics") {
         None => 0,
         Some(text) => text.parse().map_err(|_| Refusal::Options)?,
@@ -129,6 +136,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         cpus,
         counting,
         statistics,
+        qualifiers,
         clock,
         parameters,
         #[cfg(feature = "faults")]
@@ -169,6 +177,8 @@ mod tests {
         assert_eq!(counting("pmu=zen4 counting=auto"), Counting::Auto);
         assert_eq!(counting("pmu=zen4 counting=plugin"), Counting::Plugin);
         assert_eq!(counting("pmu=zen4 counting=stepping"), Counting::Stepping);
+        let qualifiers = |text| parse(text).unwrap().unwrap().qualifiers;
+        assert!(qualifiers("pmu=zen4") && !qualifiers("pmu=zen4 qualifiers=off"));
         assert_eq!(parse("pmu=zen4").unwrap().unwrap().statistics, 0);
         assert_eq!(parse("pmu=zen4 statistics=4096").unwrap().unwrap().statistics, 4096);
         for wrong in [
@@ -176,6 +186,7 @@ mod tests {
             "statistics=all",
             "counting=both",
             "clock=mine",
+            "qualifiers=some",
             "cpus=0",
             "cpus=23",
             "cpus=x",

@@ -25,7 +25,8 @@ pub fn mode(needs: &Needs, overflows: bool) -> Mode {
     mode.set(Mode::PREDICTOR, needs.predictor());
     mode.set(Mode::RECORDS, needs.branch_records);
     mode.set(Mode::ACCESSES, needs.accesses() || needs.occurrences.has(Occurrence::ClFlush));
-    mode.set(Mode::MEMORY, needs.memory() || needs.splits());
+    mode.set(Mode::MEMORY, needs.memory() || needs.splits() || needs.qualified_data);
+    mode.set(Mode::QUALIFIED, needs.qualified);
     mode.set(Mode::PORTS, needs.ports());
     mode.set(Mode::LIMITS, overflows);
     mode

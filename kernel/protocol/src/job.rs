@@ -12,7 +12,7 @@ pub use crate::control::Control;
 pub use crate::core_kind::CoreKind;
 pub use crate::count::Count;
 pub use crate::criteria::{Bounds, Criteria, Expect};
-pub use crate::exact::Exact;
+pub use crate::exact::{Exact, Filter};
 pub use crate::facts::Facts;
 pub use crate::history::History;
 pub use crate::kinds::Item;
@@ -201,6 +201,9 @@ pub struct Setup<'a> {
     /// A function that is called in place of the body, which is empty then.
     #[serde(borrow)]
     pub call: Option<Call<'a>>,
+    /// Of which instructions the events are counted.
+    #[serde(borrow)]
+    pub only: Filter<'a>,
 }
 
 /// NOPs that drain the front end: more than its queues are thought to hold (not measured), and four lines of 64 bytes, so
@@ -235,7 +238,6 @@ pub(crate) mod tests {
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
     use crate::count::{AtOverflow, Bind, CountRequest, CountSet, Schedule, When};
     use crate::criteria::tests::any_criteria;
-    use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::gate::{GateAct, GateAt, GateOn, GatePoint};
     use crate::memory::tests::any_memory;
@@ -308,7 +310,7 @@ pub(crate) mod tests {
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
             let bits = if compatibility { Bits::Compatibility } else { Bits::SixtyFour };
-            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits, call }
+            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits, call, only: Filter::default() }
         }
     }
 

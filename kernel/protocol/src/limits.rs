@@ -13,11 +13,13 @@ mod error;
 mod gate;
 mod memory;
 mod moving;
+mod only;
 mod schedule;
 mod snippet;
 
 pub(crate) use count::check_count;
 use memory::check_memories;
+pub(crate) use only::{check as check_only, check_none};
 pub(crate) use snippet::check_snippet;
 
 pub use error::LimitError;
@@ -56,6 +58,8 @@ pub const MAX_INTERVALS: usize = 1_000;
 pub const MAX_READINGS: usize = 256;
 /// Opcodes of a filter.
 pub const MAX_OPCODES: usize = 100;
+/// The same where events are counted: as many as the emulated PMU looks for.
+pub const MAX_QUALIFIED_OPCODES: usize = 16;
 /// Most instructions that exact mode steps over in one run, those of the measuring code among them.
 pub const MAX_STEPS: u64 = 1_000_000_000;
 /// Rows of a listing of instructions: some 50 bytes each on the serial line.
@@ -168,6 +172,7 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
 }
 
 pub(crate) fn check_processors(processors: &Processors) -> Result<(), LimitError> {
+    only::check_none(&processors.snippet)?;
     check_snippet(&processors.snippet)?;
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
     let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
@@ -182,6 +187,7 @@ pub(crate) fn check_processors(processors: &Processors) -> Result<(), LimitError
 }
 
 pub(crate) fn check_exact(exact: &Exact) -> Result<(), LimitError> {
+    only::check_none(&exact.snippet)?;
     check_snippet(&exact.snippet)?;
     let opcodes = &exact.filter.opcodes;
     range("the number of opcodes", opcodes.len() as u64, 0, MAX_OPCODES as u64)?;

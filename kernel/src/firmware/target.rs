@@ -8,6 +8,7 @@ mod found;
 mod items;
 mod loaded;
 mod others;
+mod qualified;
 mod runner;
 mod stepper;
 

@@ -39,6 +39,13 @@ fn name(mnemonic: Mnemonic) -> String {
 #[serde(try_from = "String")]
 pub struct Opcode(String);
 
+impl Opcode {
+    /// The mnemonic.
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for Opcode {
     type Error = NoOpcode;
 
@@ -59,7 +66,7 @@ impl std::str::FromStr for Opcode {
 /// A range of addresses as a job writes it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct Range(AddressRange);
+pub(super) struct Range(pub(super) AddressRange);
 
 impl TryFrom<String> for Range {
     type Error = NoRange;

@@ -23,6 +23,7 @@ pub(crate) use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;
+use protocol::exact::Filter;
 use protocol::job::Difference;
 pub(crate) use raw::RawSnippet;
 pub use read::{parse, read};
@@ -58,6 +59,8 @@ pub struct Options {
     pub machine: MachineOptions,
     /// What the code is assembled and run as.
     pub bits: Bits,
+    /// Of which instructions the events are counted.
+    pub only: Filter<'static>,
     /// Memory besides the five areas.
     pub memory: Vec<MemoryFile>,
 }
@@ -139,6 +142,7 @@ impl Default for Options {
             around: Around::default(),
             machine: MachineOptions::default(),
             bits: Bits::default(),
+            only: Filter::default(),
             memory: Vec::new(),
         }
     }

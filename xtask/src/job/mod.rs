@@ -21,6 +21,7 @@ pub mod history;
 pub mod machine;
 pub mod memory;
 pub mod metrics;
+mod only;
 mod overrides;
 mod pack;
 mod place;

@@ -195,6 +195,7 @@ fn snippet(
         control,
         bits,
         call: function.as_ref().map(|function| function.call.clone()),
+        only: snippet.options.only.clone(),
     };
     Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),

@@ -9,9 +9,9 @@
 //! | --- | --- | --- |
 //! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
 //! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
-//! | [`Command::Mode`] | `mode` | |
+//! | [`Command::Mode`] | `mode`, `qualifiers` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
-//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
+//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -93,6 +93,8 @@ bitflags! {
         const INSTRUCTIONS = 1 << 8;
         /// Micro-operations by port, and cycles of the ports, by the map in the parameters.
         const PORTS = 1 << 9;
+        /// What passes the qualifiers, by itself: [`Mailbox::qualifiers`].
+        const QUALIFIED = 1 << 10;
     }
 
     /// The parts of the microarchitecture that see what runs from now on. With none of them the state stays as it is.

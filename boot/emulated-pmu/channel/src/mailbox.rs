@@ -1,6 +1,7 @@
 //! The page through which operands and results go.
 
 use pmu_model::OCCURRENCES;
+use pmu_model::qualify;
 use pmu_model::uarch::Parameters;
 
 /// Room for counts, one for each [`pmu_model::Occurrence`] by its discriminant.
@@ -94,7 +95,8 @@ pub struct Mailbox {
     pub instructions: u64,
     /// Enter (with its limits in mind) and Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
-    /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not end.
+    /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not end;
+    /// 3: and which passes the qualifiers.
     pub string_open: u64,
     /// Exit: NMIs that were requested since the last one, to make the guest leave. They may come as late as after the exit.
     pub stopped: u64,
@@ -113,6 +115,12 @@ pub struct Mailbox {
     pub rcx: u64,
     /// Region: [`Parameters::words`] of caches, TLBs and predictor; all zeros: they are those without parameters.
     pub parameters: [u64; Parameters::WORDS],
+    /// Mode, with [`crate::Mode::QUALIFIED`]: [`pmu_model::Qualifiers::words`].
+    pub qualifiers: [u64; qualify::WORDS],
+    /// Exit, with [`crate::Mode::QUALIFIED`]: occurrences of what passed.
+    pub qualified: [u64; SLOTS],
+    /// The same: retired instructions, a repeated string instruction at its end.
+    pub qualified_instructions: u64,
 }
 
 const _: () = assert!(size_of::<Mailbox>() == 4096);
@@ -151,5 +159,8 @@ impl Mailbox {
         rflags: 0,
         rcx: 0,
         parameters: [0; Parameters::WORDS],
+        qualifiers: [0; qualify::WORDS],
+        qualified: [0; SLOTS],
+        qualified_instructions: 0,
     };
 }

@@ -57,6 +57,7 @@ pub mod msr;
 mod mutation;
 mod occurrence;
 mod pmu;
+pub mod qualify;
 pub mod recording;
 mod registers;
 mod ring;
@@ -83,6 +84,7 @@ pub use pmu::{
     Effects, GuestMemory, Limit, Needs, Outcome, PageSize, Pmu, Retirement, Sampled, Silence,
     Unknown, rdpmc_allowed,
 };
+pub use qualify::Qualifiers;
 pub use recording::Recording;
 pub use ring::{Ring, RingMask};
 pub use selection::Selection;

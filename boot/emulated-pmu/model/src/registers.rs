@@ -55,6 +55,8 @@ pub(crate) enum Register {
     Ibs(usize),
     /// The register with this number among those of energy.
     Energy(usize),
+    /// The register with this number among those of the qualifiers.
+    Qualifier(usize),
 }
 
 /// Who answers for an MSR.
@@ -80,6 +82,12 @@ fn present(msr: u32, first: u32, bitmap: u32) -> Option<usize> {
 }
 
 pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
+    if let Some(number) = index(msr, msr::QUALIFIERS, crate::qualify::WORDS as u32) {
+        return match spec.pmu {
+            PmuKind::Absent => Place::Absent,
+            PmuKind::Intel(_) | PmuKind::Amd(_) => Place::InModel(Register::Qualifier(number)),
+        };
+    }
     let listed = msr::RANGES.iter().any(|(first, last)| (*first..=*last).contains(&msr));
     if !listed {
         return Place::Elsewhere;

@@ -9,12 +9,12 @@ use crate::plan;
 use crate::resolve::{self, Where};
 use crate::running::{calling, is_back, runs};
 use crate::state::{page, state, translate_anew};
-use crate::tally;
+use crate::tally::{self, QUALIFIED, QUALIFIED_INSTRUCTIONS};
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
-use pmu_model::OCCURRENCES;
 use pmu_model::uarch::Parameters;
+use pmu_model::{OCCURRENCES, Qualifiers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use step::Behind;
 
@@ -39,7 +39,7 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
         Command::Who => {}
         Command::Region => region(page, vcpu, mailbox),
         Command::Mode => mode(page, mailbox),
-        Command::Enter => enter(vcpu, mailbox),
+        Command::Enter => enter(page, vcpu, mailbox),
         Command::Exit => exit(vcpu, mailbox),
     }
 }
@@ -83,13 +83,33 @@ fn mode(page: u64, mailbox: &Mailbox) {
     let asked = plan::complete(Mode::from_bits_truncate(mailbox.mode));
     translator.modes.insert(page, asked);
     let all = translator.modes.values().fold(Mode::empty(), |all, one| all | *one);
-    if core::mem::replace(&mut translator.mode, all) != all {
+    let mut changes = core::mem::replace(&mut translator.mode, all) != all;
+    if asked.contains(Mode::QUALIFIED) {
+        let wanted = Qualifiers::of_words(mailbox.qualifiers);
+        translator.qualifiers.insert(page, wanted);
+        changes |= core::mem::replace(&mut translator.qualifier, wanted) != wanted;
+    } else {
+        translator.qualifiers.remove(&page);
+    }
+    if changes {
         state().next_mode();
         translate_anew();
     }
 }
 
-fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+/// Code is translated for what one page has counted by itself: that of whoever is in its guest.
+fn qualify(page: u64, vcpu: &mut Vcpu) {
+    let translator = &mut *state().translator();
+    let Some(wanted) = translator.qualifiers.get(&page).copied() else { return };
+    vcpu.qualifiers = wanted;
+    if core::mem::replace(&mut translator.qualifier, wanted) != wanted {
+        state().next_mode();
+        translate_anew();
+    }
+}
+
+fn enter(page: u64, vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    qualify(page, vcpu);
     vcpu.clear(&state().cells());
     runs(vcpu);
     let stopper = state().stopper(vcpu.index);
@@ -118,8 +138,12 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     stopper.others.store(false, Ordering::Relaxed);
     let failed = mailbox.place == Place::Instruction as u64;
     let at = (mailbox.rip & OFFSET) as u16;
-    let open = matches!(vcpu.opened(), Some(Opened::Repeat { ip, .. }) if !failed && *ip == at);
-    mailbox.string_open = open.into();
+    mailbox.string_open = match vcpu.opened() {
+        Some(Opened::Repeat { ip, passes, .. }) if !failed && *ip == at => {
+            u64::from(*passes && vcpu.string_passes()) << 1 | 1
+        }
+        _ => 0,
+    };
     let &mut Mailbox { rip, rflags, rcx, .. } = mailbox;
     vcpu.behind = Some(Behind { rip, rflags, rcx });
     if let Some(opened) = vcpu.opened() {
@@ -135,6 +159,8 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.string_starts = vcpu.sums.0[tally::STRING_STARTS];
     mailbox.string_ends = vcpu.string_ends;
     mailbox.instructions = vcpu.sums.0[tally::INSTRUCTIONS].wrapping_add(vcpu.string_ends);
+    mailbox.qualified[..OCCURRENCES].copy_from_slice(&vcpu.sums.0[QUALIFIED..][..OCCURRENCES]);
+    mailbox.qualified_instructions = vcpu.sums.0[QUALIFIED_INSTRUCTIONS];
     mailbox.lead = vcpu.limits.lead(state().most());
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);

@@ -4,6 +4,7 @@ use crate::leaves::{self, End};
 use crate::opened::Opened;
 use crate::shape::Shape;
 use crate::tally::{self, Tally};
+use crate::vcpu::Passes;
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
 use plugin_channel::Mode;
 use pmu_model::uarch::AccessKind;
@@ -33,6 +34,8 @@ pub struct Branch {
     pub ambiguous: bool,
     /// The condition of a jump to the next instruction. Registers state whether it was taken, which QEMU shows at an exit alone.
     pub undecided: Option<Condition>,
+    /// Whether it passes the qualifiers.
+    pub passes: Passes,
 }
 
 impl Branch {
@@ -63,6 +66,8 @@ pub struct Facts {
     pub shape: Shape,
     /// Its micro-operations by port, and its cycles; nothing unless these are counted.
     pub uops: Tally,
+    /// Whether it passes the qualifiers.
+    pub passes: Passes,
 }
 
 impl Facts {
@@ -78,6 +83,7 @@ impl Facts {
             maintenance: None,
             shape: Shape::None,
             uops: Tally::NONE,
+            passes: Passes::No,
         }
     }
 
@@ -103,6 +109,20 @@ impl Facts {
             touches,
             maintenance: step::maintenance(instruction),
             uops: Tally::NONE,
+            passes: Passes::No,
+        }
+    }
+
+    /// Whether it passes the qualifiers, of which it holds those that do not depend on accesses.
+    pub fn pass(&mut self, by_data: bool) {
+        let touches = self.repeated.is_some() || !self.touches.is_empty();
+        self.passes = match by_data {
+            false => Passes::Always,
+            true if touches => Passes::ByData,
+            true => Passes::No,
+        };
+        if let Some(branch) = &mut self.branch {
+            branch.passes = self.passes;
         }
     }
 
@@ -110,7 +130,8 @@ impl Facts {
     pub fn opened_string(&self) -> Option<Opened> {
         let operation = self.repeated?;
         let stores = operation.destination == Some(AccessKind::Store);
-        Some(Opened::Repeat { ip: self.ip, next: self.next, stores })
+        let passes = self.passes.may();
+        Some(Opened::Repeat { ip: self.ip, next: self.next, stores, passes })
     }
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.
@@ -136,6 +157,9 @@ impl Facts {
         let is_flush = self.maintenance == Some(Maintenance::FlushLine { evicts: true });
         if is_flush && mode.contains(Mode::ACCESSES) {
             tally.count(Occurrence::ClFlush);
+        }
+        if self.passes == Passes::Always {
+            tally.qualify(self.repeated.is_none().into());
         }
         tally
     }
@@ -166,5 +190,6 @@ fn branch(instruction: &Instruction) -> Option<Branch> {
         backward,
         ambiguous,
         undecided: step::undecided(instruction),
+        passes: Passes::No,
     })
 }

@@ -13,6 +13,9 @@ use step::Maintenance;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Way(u8);
 
+/// Added where the instruction may pass the qualifiers.
+const MAY_PASS: u8 = 6;
+
 /// How many there are, and to spare: a power of two takes no check.
 const WAYS: usize = 8;
 
@@ -20,6 +23,17 @@ impl Way {
     /// Of an access.
     pub const fn new(kind: AccessKind, locked: bool) -> Self {
         Self(kind as u8 + 3 * locked as u8)
+    }
+
+    /// The same of an instruction that may pass the qualifiers, if `may`.
+    pub const fn passing(self, may: bool) -> Self {
+        Self(self.0 + MAY_PASS * may as u8)
+    }
+
+    /// Whether the instruction may pass them.
+    #[inline]
+    pub const fn may_pass(self) -> bool {
+        self.0 >= MAY_PASS
     }
 
     /// The number.
@@ -35,7 +49,7 @@ impl Way {
     /// Its place in a list of all.
     #[inline]
     const fn index(self) -> usize {
-        self.0 as usize % WAYS
+        (self.0 % MAY_PASS) as usize % WAYS
     }
 
     /// What the access does.
@@ -49,7 +63,7 @@ impl Way {
 
     /// With LOCK semantics.
     pub const fn locked(self) -> bool {
-        self.0 >= 3
+        self.0 % MAY_PASS >= 3
     }
 }
 
@@ -76,6 +90,14 @@ pub struct Memory {
     pub runs: [StringRun; 2],
     /// The first access of an element whose other access is not done.
     pub half: Option<Access>,
+    /// The instruction of `pending` may pass the qualifiers.
+    pub may_pass: bool,
+    /// An access of the instruction passed them; of a repeated string instruction, of an element.
+    pub touched: bool,
+    /// The same of the elements before it.
+    pub string_touched: bool,
+    /// Accesses are those of a repeated string instruction.
+    pub in_string: bool,
 }
 
 impl Memory {
@@ -85,6 +107,7 @@ impl Memory {
         self.pages.clear();
         self.maintenance = None;
         self.half = None;
+        self.may_pass = false;
     }
 
     /// Whether every instruction that accessed something is done.
@@ -103,6 +126,7 @@ impl Memory {
     pub fn enter(&mut self, resumes: bool) {
         if !resumes {
             self.runs = [StringRun::NEW; 2];
+            self.string_touched = false;
         }
     }
 
@@ -116,6 +140,7 @@ impl Memory {
     /// A repeated string instruction ended.
     pub fn end_string(&mut self) {
         self.runs = [StringRun::NEW; 2];
+        self.string_touched = false;
         self.half = None;
     }
 

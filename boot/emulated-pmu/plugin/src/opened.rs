@@ -27,6 +27,8 @@ pub enum Opened {
         next: u16,
         /// Each element stores, and it ends when it looks at the count.
         stores: bool,
+        /// It may pass the qualifiers.
+        passes: bool,
     },
     /// An instruction that was counted before it began: to be taken back if it fails.
     Early {
@@ -127,7 +129,8 @@ mod tests {
     fn what_is_open_is_found_by_its_key_and_by_its_address() {
         let mut interned = Interned::default();
         let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE });
-        let other = interned.get(Opened::Repeat { ip: 0x123, next: 0x125, stores: true });
+        let other =
+            interned.get(Opened::Repeat { ip: 0x123, next: 0x125, stores: true, passes: false });
         let what = core::ptr::from_ref(early) as u64;
         assert_eq!(find(early.key(), what), Some(early));
         assert_eq!(find(other.address(), what), Some(other));

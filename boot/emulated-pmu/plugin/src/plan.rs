@@ -11,6 +11,7 @@ use crate::leaves::End;
 use crate::opened::{Opened, key};
 use crate::shape::Shape;
 use crate::tally::{self, Tally};
+use crate::vcpu::Passes;
 use plugin_channel::Mode;
 use pmu_model::BranchKind;
 use pmu_model::uarch::AccessKind;
@@ -229,7 +230,9 @@ impl Plan {
         }
         let Some(branch) = facts.branch else { return };
         let is_jump = branch.kind == BranchKind::Conditional;
-        if self.is_settled(&branch) || self.mode.contains(Mode::TAKEN) && is_jump {
+        // Whether it passes is known when its access is.
+        let by_data = branch.passes == Passes::ByData && self.mode.contains(Mode::BRANCHES);
+        if self.is_settled(&branch) || by_data || self.mode.contains(Mode::TAKEN) && is_jump {
             let bytes = facts.next.wrapping_sub(start) & 0xfff;
             let early = if facts.end == End::Unknown { self.own(facts) } else { Tally::NONE };
             let counted = !self.is_settled(&branch);

@@ -4,8 +4,8 @@ use crate::cells::OPEN;
 use crate::facts::Branch;
 use crate::opened::{ITERATED, Opened};
 use crate::tally::{self, Tally};
-use crate::vcpu::Vcpu;
-use pmu_model::BranchKind;
+use crate::vcpu::{Passes, Vcpu};
+use pmu_model::{BranchKind, Occurrence};
 
 /// Where the guest went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,9 +104,12 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
             vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
             vcpu.memory.drop_pending();
         }
-        Opened::Repeat { next, .. } => {
+        Opened::Repeat { next, passes, .. } => {
             if to.offset().is_none_or(|offset| offset == *next) {
                 vcpu.string_ends += 1;
+                if *passes {
+                    vcpu.end_qualified_string();
+                }
                 vcpu.memory.end_string();
             }
         }
@@ -141,6 +144,9 @@ fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where
         }
     } else if fell {
         vcpu.fell(branch);
+    } else if branch.passes == Passes::ByData {
+        // No conditional jump accesses anything.
+        vcpu.pass_branch(branch, Occurrence::of(branch.kind, true, branch.backward, false));
     }
 }
 

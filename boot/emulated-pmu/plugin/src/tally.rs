@@ -2,8 +2,12 @@
 
 use pmu_model::{OCCURRENCES, Occurrence};
 
-/// Things counted: the occurrences by discriminant, and two more.
-pub const ENTRIES: usize = OCCURRENCES + 2;
+/// Things counted: the occurrences by discriminant, and two more; then the same of what passes the qualifiers.
+pub const ENTRIES: usize = 2 * QUALIFIED;
+/// The first entry of what passes.
+pub const QUALIFIED: usize = OCCURRENCES + 2;
+/// Retired instructions that pass, but for repeated string instructions.
+pub const QUALIFIED_INSTRUCTIONS: usize = QUALIFIED + INSTRUCTIONS;
 /// Retired instructions, but for repeated string instructions.
 pub const INSTRUCTIONS: usize = OCCURRENCES;
 /// Repeated string instructions that were begun, or begun again.
@@ -41,6 +45,13 @@ impl Tally {
             *entry = entry.checked_add(more)?;
         }
         Some(sum)
+    }
+
+    /// All of it passes the qualifiers as well, with so many instructions.
+    pub fn qualify(&mut self, instructions: u8) {
+        let (all, passed) = self.0.split_at_mut(QUALIFIED);
+        passed.copy_from_slice(all);
+        passed[INSTRUCTIONS] = instructions;
     }
 
     /// Whether it is nothing.
@@ -90,6 +101,19 @@ impl pmu_model::uarch::Sink for Sums {
     #[inline]
     fn add(&mut self, occurrence: Occurrence, count: u64) {
         let slot = &mut self.0[occurrence as usize];
+        *slot = slot.wrapping_add(count);
+    }
+}
+
+/// Sums of something that passes the qualifiers.
+#[derive(Debug)]
+pub struct Passing<'a>(pub &'a mut Sums);
+
+impl pmu_model::uarch::Sink for Passing<'_> {
+    #[inline]
+    fn add(&mut self, occurrence: Occurrence, count: u64) {
+        pmu_model::uarch::Sink::add(self.0, occurrence, count);
+        let slot = &mut self.0.0[QUALIFIED + occurrence as usize];
         *slot = slot.wrapping_add(count);
     }
 }

@@ -31,6 +31,7 @@ pub struct Deferred {
 pub struct Begun {
     instruction: Instruction,
     opened: Opened,
+    may_pass: bool,
 }
 
 /// Asks QEMU for what an action on accesses needs.
@@ -41,6 +42,7 @@ pub fn apply(
     facts: &Facts,
     action: &Action,
 ) {
+    let may_pass = facts.passes.may();
     let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE };
     // Where sizes of pages matter, the page tables are looked into.
     let registers = if state().is_shaped() { Registers::Read } else { Registers::None };
@@ -56,32 +58,35 @@ pub fn apply(
         Action::Commit => before(commit, core::ptr::null_mut()),
         Action::Element => {
             if let Some(operation) = facts.repeated {
-                accessed(element, Direction::Both, packed_element(operation));
+                accessed(element, Direction::Both, packed_element(operation, may_pass));
             }
         }
         _ => match (facts.shape, &facts.touches[..]) {
             (Shape::Single, [touch]) => {
                 let is_load = touch.kind == AccessKind::Load;
                 let direction = if is_load { Direction::Load } else { Direction::Store };
-                accessed(single, direction, packed(touch));
+                accessed(single, direction, packed(touch, may_pass));
             }
             (Shape::Pair, [first, second]) => {
                 // The store comes last, whatever the decoder's order.
                 let is_swapped = first.kind != AccessKind::Load;
                 let (load, store) = if is_swapped { (second, first) } else { (first, second) };
-                accessed(first_of_pair, Direction::Load, packed(load));
+                accessed(first_of_pair, Direction::Load, packed(load, may_pass));
                 let callback = if is_swapped { store_before_load } else { load_before_store };
-                accessed(callback, Direction::Store, packed(store));
+                accessed(callback, Direction::Store, packed(store, may_pass));
             }
-            (Shape::Spanning, [touch]) => accessed(spanning, Direction::Both, packed(touch)),
+            (Shape::Spanning, [touch]) => {
+                accessed(spanning, Direction::Both, packed(touch, may_pass));
+            }
             (Shape::Deferred, [touch]) => {
-                let way = Way::new(touch.kind, touch.locked);
+                let way = Way::new(touch.kind, touch.locked).passing(may_pass);
                 let record = Deferred { way, bytes: touch.bytes, opened };
                 let stays = translator.deferred.get(record);
                 accessed(deferred, Direction::Both, from_ref(stays).cast_mut().cast());
             }
             (Shape::Registers, _) => {
-                let stays = translator.begun.get(Begun { instruction: *instruction, opened });
+                let record = Begun { instruction: *instruction, opened, may_pass };
+                let stays = translator.begun.get(record);
                 before(begun, from_ref(stays).cast_mut().cast());
                 accessed(noted, Direction::Both, core::ptr::null_mut());
             }
@@ -91,8 +96,8 @@ pub fn apply(
 }
 
 /// Way and bytes in a pointer.
-fn packed(touch: &step::Touch) -> *mut c_void {
-    let way = Way::new(touch.kind, touch.locked).number();
+fn packed(touch: &step::Touch, may_pass: bool) -> *mut c_void {
+    let way = Way::new(touch.kind, touch.locked).passing(may_pass).number();
     (usize::from(way) | (touch.bytes as usize) << 8) as *mut c_void
 }
 
@@ -105,6 +110,9 @@ fn unpacked(data: *mut c_void) -> (Way, u32) {
 extern "C" fn single(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
+    if way.may_pass() {
+        return qualified(vcpu, info, linear, data);
+    }
     if vcpu.traces && vcpu.memory.recent.has(linear, bytes.into()) {
         return vcpu.memory.hit(way);
     }
@@ -115,7 +123,16 @@ extern "C" fn single(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
 #[inline(never)]
 fn moving(vcpu: &mut Vcpu, info: MemInfo, linear: u64, data: *mut c_void) {
     let access = whole(vcpu, info, linear, data);
-    vcpu.access(&access);
+    vcpu.access(&access, false);
+}
+
+/// The same of an instruction that may pass the qualifiers.
+#[inline(never)]
+fn qualified(vcpu: &mut Vcpu, info: MemInfo, linear: u64, data: *mut c_void) {
+    let access = whole(vcpu, info, linear, data);
+    vcpu.begin_qualified();
+    vcpu.access(&access, true);
+    vcpu.end_qualified(true);
 }
 
 /// An access that QEMU makes in one; the width of a stack's word is QEMU's to say.
@@ -144,15 +161,18 @@ fn pair(info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
     let Some(vcpu) = running() else { return };
     let store = whole(vcpu, info, linear, data);
     let load = vcpu.memory.half.take();
+    let may = unpacked(data).0.may_pass();
+    vcpu.begin_qualified();
     if swapped {
-        vcpu.access(&store);
+        vcpu.access(&store, may);
     }
     if let Some(load) = load {
-        vcpu.access(&load);
+        vcpu.access(&load, may);
     }
     if !swapped {
-        vcpu.access(&store);
+        vcpu.access(&store, may);
     }
+    vcpu.end_qualified(may);
 }
 
 /// A part of an access that QEMU makes in several, from its start on.
@@ -169,6 +189,7 @@ extern "C" fn spanning(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
         let access = Access { bytes, locked, ..Access::identity(linear, bytes, kind) };
         vcpu.memory.pending.push(access);
         vcpu.memory.covered = 0;
+        vcpu.memory.may_pass = way.may_pass();
     }
     vcpu.note(info, linear);
     vcpu.memory.covered += memory::size(info);
@@ -186,6 +207,7 @@ extern "C" fn deferred(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
         let (kind, locked) = (record.way.kind(), record.way.locked());
         let access = Access { locked, ..Access::identity(linear, record.bytes, kind) };
         vcpu.memory.pending.push(access);
+        vcpu.memory.may_pass = record.way.may_pass();
     }
     vcpu.note(info, linear);
     if *vcpu.word(OPEN) == NOTHING {
@@ -212,6 +234,7 @@ extern "C" fn begun(_: u32, data: *mut c_void) {
         },
     );
     vcpu.memory.pending = list;
+    vcpu.memory.may_pass = record.may_pass;
     if let Some(maintenance) = memory::maintenance(instruction) {
         let linear = instruction.virtual_address(0, 0, |name, _, _| Some(vcpu.register(name)));
         let address = match maintenance {
@@ -238,12 +261,13 @@ extern "C" fn commit(_: u32, _: *mut c_void) {
     vcpu.close();
 }
 
-/// A repeated string operation in a pointer: bytes, source, destination.
-fn packed_element(operation: StringOperation) -> *mut c_void {
+/// A repeated string operation in a pointer: bytes, source, destination, whether it may pass the qualifiers.
+fn packed_element(operation: StringOperation, may_pass: bool) -> *mut c_void {
     let destination = operation.destination.map_or(0, |kind| 1 + Way::new(kind, false).number());
     let word = usize::from(operation.element_bytes)
         | usize::from(operation.source) << 8
-        | usize::from(destination) << 16;
+        | usize::from(destination) << 16
+        | usize::from(may_pass) << 24;
     word as *mut c_void
 }
 
@@ -252,7 +276,8 @@ extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let word = data as usize;
     let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
-    let destination = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
+    let (destination, may) = ((word >> 16) as u8, word >> 24 != 0);
+    let destination = destination.checked_sub(1).map(|way| Way::of(way).kind());
     // QEMU makes an element's access to the destination last, but for CMPS.
     let is_second = vcpu.memory.half.is_some();
     let is_source = has_source
@@ -273,14 +298,14 @@ extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
         false => seen.accessed(info, linear, bytes, Way::new(kind, false)),
     };
     match (has_source, destination, first) {
-        (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None),
-        (false, Some(kind), _) => vcpu.element(None, Some(own(kind))),
+        (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None, may),
+        (false, Some(kind), _) => vcpu.element(None, Some(own(kind)), may),
         (true, Some(_), None) => vcpu.memory.half = Some(own(AccessKind::Load)),
         // CMPS: QEMU loads the destination first.
         (true, Some(AccessKind::Load), Some(first)) => {
-            vcpu.element(Some(own(AccessKind::Load)), Some(first));
+            vcpu.element(Some(own(AccessKind::Load)), Some(first), may);
         }
-        (true, Some(kind), Some(first)) => vcpu.element(Some(first), Some(own(kind))),
+        (true, Some(kind), Some(first)) => vcpu.element(Some(first), Some(own(kind)), may),
         (false, None, _) => {}
     }
 }

@@ -11,6 +11,7 @@ use crate::state::state;
 use crate::translator::Translator;
 use crate::uops;
 use core::ptr::from_ref;
+use iced_x86::Instruction;
 use plugin_channel::Mode;
 
 /// QEMU calls this for each block that it translates.
@@ -33,6 +34,15 @@ pub extern "C" fn translated(_: Id, block: Block) {
     let mut facts: Vec<Facts> = facts.collect();
     if let Some(map) = translator.ports.filter(|_| translator.mode.contains(Mode::PORTS)) {
         uops::dispatch(&map, &decoded, &mut facts);
+    }
+    if translator.mode.contains(Mode::QUALIFIED) {
+        let qualifier = translator.qualifier;
+        let takes = |one: &Instruction| qualifier.takes(one.ip(), one.mnemonic() as u16);
+        for (instruction, facts) in decoded.iter().zip(&mut facts) {
+            if instruction.as_ref().is_some_and(takes) {
+                facts.pass(qualifier.checks_data());
+            }
+        }
     }
     let plan = plan(&facts, translator.mode);
     apply(translator, block, &insns, &decoded, &facts, &plan);

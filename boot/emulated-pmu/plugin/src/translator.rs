@@ -5,6 +5,7 @@ use crate::opened::{Interned, Opened};
 use crate::trace::{Begun, Deferred};
 use iced_x86::InstructionInfoFactory;
 use plugin_channel::{Command, Mode};
+use pmu_model::Qualifiers;
 use pmu_model::uarch::PortMap;
 use std::collections::HashMap;
 
@@ -16,6 +17,10 @@ pub struct Translator {
     pub modes: HashMap<u64, Mode>,
     /// The hypervisors' memory, in QEMU's: by its physical start.
     pub regions: HashMap<u64, (u64, u64)>,
+    /// What each page of calls has counted by itself, and what code is translated for.
+    pub qualifiers: HashMap<u64, Qualifiers>,
+    /// See there.
+    pub qualifier: Qualifiers,
     /// The ports of micro-operations, if there is a map.
     pub ports: Option<PortMap>,
     /// The decoder's tables.
@@ -44,6 +49,8 @@ impl Translator {
         Self {
             mode: Mode::empty(),
             modes: HashMap::new(),
+            qualifiers: HashMap::new(),
+            qualifier: Qualifiers::RESET,
             regions: HashMap::new(),
             ports: None,
             factory: InstructionInfoFactory::new(),

@@ -2,6 +2,9 @@
 
 mod accesses;
 mod branches;
+mod qualified;
+
+pub use qualified::Passes;
 
 use crate::cells::{Cells, OPEN, SPENT, WHAT};
 use crate::limit::Limits;
@@ -13,6 +16,7 @@ use crate::registers::Handles;
 use crate::state::state;
 use crate::tally::Sums;
 use plugin_channel::Parts;
+use pmu_model::Qualifiers;
 use pmu_model::uarch::{Core, Llc};
 use step::Behind;
 
@@ -50,6 +54,8 @@ pub struct Vcpu {
     handles: Handles,
     /// The caches see what runs.
     pub traces: bool,
+    /// What is counted by itself, if anything is.
+    pub qualifiers: Qualifiers,
 }
 
 impl Vcpu {
@@ -72,6 +78,7 @@ impl Vcpu {
             reader: Reader::new(),
             handles,
             traces: false,
+            qualifiers: Qualifiers::RESET,
         }
     }
 

@@ -3,11 +3,12 @@
 use super::guest::Guest;
 use super::maps::PAGE;
 use super::precise::Place;
+use super::qualified;
 use super::retire;
 use emulated_pmu::step::{self, Kind, StringOperation, Touch};
 use iced_x86::{Instruction, Register};
 use pmu_model::Delta;
-use pmu_model::uarch::{Access, AccessKind, StringRun};
+use pmu_model::uarch::{Access, AccessKind, StringRun, Tee};
 
 /// No instruction but a repeated one, and XSAVE and its kin whose areas count once, touches more places.
 const MAX_ACCESSES: usize = 16;
@@ -141,7 +142,13 @@ impl Elements {
 
 /// Reports the elements that a repeated string instruction has done, in order: of each the source's lines and then the
 /// destination's, as [`StringRun`] says.
-pub fn elements(guest: &mut Guest, instruction: &Instruction, before: &Before, delta: &mut Delta) {
+pub fn elements(
+    guest: &mut Guest,
+    instruction: &Instruction,
+    before: &Before,
+    delta: &mut Delta,
+    passed: &mut Delta,
+) {
     let Kind::Repeated(operation) = step::kind(instruction) else { return };
     if !guest.needs.accesses() {
         return;
@@ -162,6 +169,7 @@ pub fn elements(guest: &mut Guest, instruction: &Instruction, before: &Before, d
         operation.destination.map(|kind| (destination, before.destination, kind)),
     ];
     let parts = retire::parts(guest);
+    let takes = qualified::takes(guest, instruction);
     let mut n = 0;
     while n < count {
         // Those after this one that touch nothing new at either operand.
@@ -173,7 +181,12 @@ pub fn elements(guest: &mut Guest, instruction: &Instruction, before: &Before, d
                 let Some(physical) = guest.physical(piece.linear) else { continue };
                 let touch = Touch { linear: piece.linear, bytes: piece.bytes, kind, locked: false };
                 let access = access(guest, &touch, physical);
-                guest.core.access(&access, guest.llc, parts, delta);
+                if takes && guest.counting.qualifiers().touches_line(access.linear) {
+                    guest.string_touched = true;
+                    guest.core.access(&access, guest.llc, parts, &mut Tee(delta, passed));
+                } else {
+                    guest.core.access(&access, guest.llc, parts, delta);
+                }
             }
             quiet = quiet.min(StringRun::quiet(at, bytes, before.backward));
         }

@@ -1,7 +1,7 @@
 //! The guest's PMU, told as late as possible: while nothing but instructions is counted, and none of them is the one at
 //! which a counter overflows, adding them up is enough.
 
-use pmu_model::{Delta, Limit, Model, Outcome, Pmu, Ring, RingMask, Timing};
+use pmu_model::{Delta, Limit, Model, Outcome, Pmu, Qualifiers, Ring, RingMask, Timing};
 
 /// The PMU, and what it has not been told yet.
 pub struct Counting {
@@ -54,6 +54,16 @@ impl Counting {
     /// As above.
     pub fn is_recorded(&self) -> bool {
         self.pmu.recording().is_some()
+    }
+
+    /// As above.
+    pub fn has_qualifiers(&self) -> bool {
+        self.pmu.has_qualifiers() && self.pmu.model() != Model::None
+    }
+
+    /// What the counters that are qualified count.
+    pub fn qualifiers(&self) -> &Qualifiers {
+        self.pmu.qualifiers()
     }
 
     /// As above.

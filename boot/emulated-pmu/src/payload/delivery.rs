@@ -39,6 +39,7 @@ pub fn here(guest: &mut Guest) -> bool {
     guest.event = None;
     guest.svm.is_delivered();
     guest.runs = Default::default();
+    guest.string_touched = false;
     if let Some(plugin) = &mut guest.plugin {
         plugin.goes_elsewhere();
     }

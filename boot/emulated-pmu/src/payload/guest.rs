@@ -63,6 +63,8 @@ pub struct Guest {
     pub llc: &'static mut Llc,
     /// Lines that a repeated string instruction has touched at its source and its destination.
     pub runs: [StringRun; 2],
+    /// One of them passes the qualifiers.
+    pub string_touched: bool,
     /// Cycles since the last branch record.
     pub since_record: u64,
     pub factory: RefCell<InstructionInfoFactory>,
@@ -168,6 +170,7 @@ impl Guest {
         let delivers = self.event.is_some();
         if delivers {
             self.runs = Default::default();
+            self.string_touched = false;
         }
         let event = self.event.take();
         self.vmcb.set_event(event);

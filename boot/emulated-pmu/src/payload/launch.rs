@@ -128,6 +128,7 @@ unsafe fn build(
         pmu.set_mutation(options.fault);
         pmu.reset();
     }
+    pmu.set_qualifiers(options.qualifiers);
     recorded::leave(&mut pmu, processor);
     let spec = pmu.spec();
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
@@ -154,6 +155,7 @@ unsafe fn build(
             core: Core::new(Prefetch::None),
             llc: &mut *llc,
             runs: Default::default(),
+            string_touched: false,
             since_record: 0,
             factory: InstructionInfoFactory::new().into(),
             alarm,

@@ -36,6 +36,7 @@ mod pm_timer;
 mod port;
 mod precise;
 mod processors;
+mod qualified;
 mod recorded;
 mod retire;
 mod run;

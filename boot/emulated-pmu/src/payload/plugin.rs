@@ -12,7 +12,7 @@ use plugin_channel::{
     QUESTION, Record, VERSION, call,
 };
 use pmu_model::uarch::Parameters;
-use pmu_model::{Delta, OCCURRENCES, Ring};
+use pmu_model::{Delta, OCCURRENCES, Qualifiers, Ring};
 
 const PAGE: usize = 4096;
 /// A call and the return after it.
@@ -90,6 +90,11 @@ pub struct Plugin {
     pub stops: bool,
     /// What the PMU has not been told.
     counts: [u64; OCCURRENCES],
+    /// The same of what passes the qualifiers, and the instructions of that.
+    passed: [u64; OCCURRENCES],
+    passed_instructions: u64,
+    /// The qualifiers that it has.
+    qualifiers: Qualifiers,
     /// Where the guest left.
     left_at: u64,
     /// The limits are for the guest run that comes; the mailbox has others than none.
@@ -126,15 +131,24 @@ impl Plugin {
             modes: Modes::default(),
             stops: get!(stops) != 0,
             counts: [0; OCCURRENCES],
+            passed: [0; OCCURRENCES],
+            passed_instructions: 0,
+            qualifiers: Qualifiers::RESET,
             left_at: 0,
             limited: false,
             has_limits: false,
         })
     }
 
-    /// A stay comes that needs `mode`, at this time in instructions.
-    pub fn plan(&mut self, mode: Mode, now: u64) {
-        if let Some(mode) = self.modes.plan(mode, now) {
+    /// A stay comes that needs `mode`, at this time in instructions, and these qualifiers, if that is in the mode.
+    pub fn plan(&mut self, mode: Mode, qualifiers: &Qualifiers, now: u64) {
+        let requalified = mode.contains(Mode::QUALIFIED) && self.qualifiers != *qualifiers;
+        let changed = self.modes.plan(mode, now);
+        if let Some(mode) = changed.or(requalified.then_some(self.modes.current())) {
+            if mode.contains(Mode::QUALIFIED) {
+                self.qualifiers = *qualifiers;
+                set!(qualifiers, qualifiers.words());
+            }
             statistics::note(|seen| seen.modes += 1);
             set!(mode, mode.bits());
             execute(Command::Mode);
@@ -193,6 +207,13 @@ impl Plugin {
         for (index, sum) in self.counts.iter_mut().enumerate() {
             *sum = if counts { sum.wrapping_add(get!(counts[index])) } else { 0 };
         }
+        if self.qualifiers != Qualifiers::RESET {
+            for (index, sum) in self.passed.iter_mut().enumerate() {
+                *sum = if counts { sum.wrapping_add(get!(qualified[index])) } else { 0 };
+            }
+            let sum = self.passed_instructions.wrapping_add(get!(qualified_instructions));
+            self.passed_instructions = if counts { sum } else { 0 };
+        }
         let instructions = get!(string_ends).wrapping_sub(get!(string_starts));
         Left { instructions, stopped: get!(stopped) != 0 }
     }
@@ -200,6 +221,20 @@ impl Plugin {
     /// Whether the guest is at a repeated string instruction of which an iteration was the last thing that it did.
     pub fn has_open_string(&self) -> bool {
         self.is_on() && get!(string_open) != 0
+    }
+
+    /// The repeated string instruction at which the guest is, by [`Plugin::has_open_string`], is done.
+    pub fn end_open_string(&mut self) {
+        const PASSES: u64 = 1 << 1;
+        if self.has_open_string() && get!(string_open) & PASSES != 0 {
+            self.passed_instructions = self.passed_instructions.wrapping_add(1);
+        }
+    }
+
+    /// What was counted since the last time of what passes the qualifiers.
+    pub fn take_passed(&mut self, ring: Ring) -> Delta {
+        let counts = core::mem::replace(&mut self.passed, [0; OCCURRENCES]);
+        Delta::counted(ring, core::mem::take(&mut self.passed_instructions), &counts)
     }
 
     /// What was counted since the last time, with the instructions that retired meanwhile.

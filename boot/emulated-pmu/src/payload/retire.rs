@@ -4,6 +4,7 @@ use super::accesses::{self, Before};
 use super::events;
 use super::guest::Guest;
 use super::precise::{self, Place};
+use super::qualified;
 use emulated_pmu::step::{self, Maintenance};
 use iced_x86::{Instruction, Register};
 use pmu_model::uarch::{Parts, Retired};
@@ -43,9 +44,10 @@ pub fn unfinished(guest: &mut Guest, ring: Ring, instruction: &Instruction, befo
         return counted(guest, ring, 0, Some(place));
     }
     let mut delta = Delta::bulk(ring, 0);
-    accesses::elements(guest, instruction, before, &mut delta);
+    let mut passed = Delta::bulk(ring, 0);
+    accesses::elements(guest, instruction, before, &mut delta, &mut passed);
     if !delta.is_bulk() {
-        report(guest, &delta, place);
+        report(guest, &delta, Some(&passed), place);
     }
 }
 
@@ -60,25 +62,41 @@ fn stepped(
     let next = instruction.map_or(0, Instruction::next_ip);
     let parts = parts(guest);
     let retired = Retired { ring, branch, next, accesses: before.list() };
-    let (mut delta, branch) = guest.core.retire(&retired, guest.llc, parts);
+    let takes = instruction.is_some_and(|instruction| qualified::takes(guest, instruction));
+    let (mut delta, branch, mut passed) = match takes {
+        true => {
+            let qualifiers = guest.counting.qualifiers();
+            guest.core.retire_qualified(&retired, guest.llc, parts, qualifiers)
+        }
+        false => {
+            let (delta, branch) = guest.core.retire(&retired, guest.llc, parts);
+            (delta, branch, Delta::bulk(ring, 0))
+        }
+    };
     if let Some(instruction) = instruction {
-        accesses::elements(guest, instruction, before, &mut delta);
+        accesses::elements(guest, instruction, before, &mut delta, &mut passed);
+        qualified::end_string(guest, instruction, takes, &mut passed);
+        let before = delta.count(Occurrence::ClFlush);
         maintain(guest, instruction, &mut delta);
+        if passed.instructions > 0 {
+            passed.add(Occurrence::ClFlush, delta.count(Occurrence::ClFlush) - before);
+        }
     }
     record(guest, branch, &mut delta);
     let place = Place { branch, ..before.place(guest, instruction) };
-    report(guest, &delta, place);
+    report(guest, &delta, Some(&passed), place);
 }
 
 /// By what the plugin has counted in the guest run that has just ended, in which `retired` instructions retired in `ring`.
 pub fn counted(guest: &mut Guest, ring: Ring, retired: u64, place: Option<Place>) {
     let Some(plugin) = &mut guest.plugin else { return };
     let mut delta = plugin.take(ring, retired);
+    let passed = guest.needs.qualified.then(|| plugin.take_passed(ring));
     drain(guest, &mut delta);
     if delta.instructions == 0 && delta.is_bulk() {
         return;
     }
-    let outcome = guest.counting.pmu().advance(&delta);
+    let outcome = guest.counting.pmu().advance_qualified(&delta, passed.as_ref());
     if outcome.late_instructions > 0 {
         super::debug::line(format_args!(
             "an overflow was detected {} instructions late",
@@ -166,7 +184,9 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     if let Some(occurrence) = occurrence {
         delta.add(occurrence, 1);
     }
-    report(guest, &delta, place);
+    let passes = guest.needs.qualified
+        && guest.instruction().is_some_and(|one| qualified::passes_alone(guest, &one));
+    report(guest, &delta, passes.then_some(&delta.clone()), place);
 }
 
 /// An instruction that was emulated, and is a far branch to where the guest is now, or to `handler`.
@@ -186,13 +206,14 @@ pub fn far(guest: &mut Guest, ring: Ring, instruction: &Instruction, handler: Op
     // The predictor learns nothing from it.
     let mut delta = Delta::step(ring);
     delta.add_branch(&branch);
+    let passed = qualified::passes_alone(guest, instruction).then(|| delta.clone());
     record(guest, Some(branch), &mut delta);
-    report(guest, &delta, place);
+    report(guest, &delta, passed.as_ref(), place);
 }
 
 /// Tells the PMU, and writes the records of the instruction at `place` that follow.
-fn report(guest: &mut Guest, delta: &Delta, place: Place) {
-    let outcome = guest.counting.pmu().advance(delta);
+fn report(guest: &mut Guest, delta: &Delta, passed: Option<&Delta>, place: Place) {
+    let outcome = guest.counting.pmu().advance_qualified(delta, passed);
     precise::finish(guest, outcome, place);
 }
 

@@ -134,7 +134,8 @@ fn plan(guest: &mut Guest) {
     let Some(plugin) = &mut guest.plugin else { return };
     let overflows = guest.counting.limits(ring, split).next().is_some();
     let now = clock::now() >> guest.calibration.shift;
-    plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), now);
+    let qualifiers = guest.counting.qualifiers();
+    plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), qualifiers, now);
 }
 
 /// Gives the plugin its limits for a guest run at full speed. `None`: an overflow is so near that the guest must be stepped.

@@ -294,6 +294,7 @@ pub fn behind_iteration(guest: &mut Guest) -> u64 {
 
 /// The guest goes over a repeated instruction whose count is 0.
 fn goes_over(guest: &mut Guest, instruction: &Instruction) {
+    guest.plugin.iter_mut().for_each(Plugin::end_open_string);
     guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.next_ip() - guest.linear_rip());
     guest.vmcb.rflags &= !RF;
 }

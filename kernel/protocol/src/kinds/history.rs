@@ -15,6 +15,7 @@ impl<'a> JobPart<'a> for History<'a> {
     }
 
     fn check(&self) -> Result<(), LimitError> {
+        limits::check_none(&self.snippet)?;
         limits::check_snippet(&self.snippet)?;
         crate::history::check(self)
     }

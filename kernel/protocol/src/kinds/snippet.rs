@@ -14,6 +14,7 @@ impl<'a> JobPart<'a> for Snippet<'a> {
     }
 
     fn check(&self) -> Result<(), LimitError> {
+        limits::check_only(self)?;
         limits::check_snippet(self)
     }
 

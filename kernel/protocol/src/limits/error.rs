@@ -91,6 +91,9 @@ pub enum LimitError {
     /// Machine options are the boot processor's.
     #[error("machine options are only for [[snippet]], not for several processors")]
     ProcessorsMachine,
+    /// What `only` cannot be.
+    #[error("only: {0}")]
+    Only(&'static str),
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
     UserRing(&'static str),

@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::memory::Space;
+use arch::pmu::qualifiers::Qualifiers;
 use kernel::snippet::emit;
 use protocol::bits::Bits;
 use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
@@ -27,6 +28,8 @@ pub struct Asked {
     pub limit: u64,
     /// It is not the default.
     pub has_own_limit: bool,
+    /// What its events are qualified by, if they are.
+    pub qualifiers: Option<Qualifiers>,
     /// System management interrupts in runs that count.
     pub smis: u32,
     /// How far the registers moved that are read around a run.
@@ -45,6 +48,7 @@ impl Asked {
             memory: Provided::default(),
             limit: 0,
             has_own_limit: false,
+            qualifiers: None,
             smis: 0,
             moved: [0; MAX_MSRS],
             seen: [0; MAX_MSRS],

@@ -70,6 +70,7 @@ impl run::Machine for Target<'_> {
                 .into_iter()
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
+        self.clear_qualifiers();
         self.others.guard(self.machine, None);
         self.found.restore_tables();
         let frames = &mut self.asked.controls.frames;

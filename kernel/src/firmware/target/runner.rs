@@ -123,7 +123,8 @@ impl Runner for Target<'_> {
         self.asked.limit(snippet, self.machine);
         let limit = Some(self.asked.limit).filter(|&limit| limit > 0);
         self.others.guard(self.machine, limit);
-        let applied = self.asked.apply(snippet, self.machine, &mut self.space)?;
+        let mut applied = self.asked.apply(snippet, self.machine, &mut self.space)?;
+        applied.extend(self.qualify(snippet)?);
         if let Some(call) = &snippet.setup.call {
             let user = snippet.setup.control.ring == Ring::User;
             let frames = &mut self.asked.controls.frames;
@@ -175,6 +176,7 @@ impl Runner for Target<'_> {
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        self.unqualified(pass)?;
         let limit = self.wants_watch(pass.len()).then_some(self.asked.limit);
         self.counting.own.program(pass, limit)
     }
@@ -186,6 +188,7 @@ impl Runner for Target<'_> {
     fn load(&mut self, snippet: &Snippet, copies: u64) {
         let gate = self.counting.own.gate;
         self.emit(Phase::Measured, snippet, copies, &gate);
+        self.set_qualifiers(snippet);
     }
 
     fn load_once(&mut self, snippet: &Snippet) {

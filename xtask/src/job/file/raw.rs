@@ -10,6 +10,7 @@ use crate::job::function::{Argument, RawFiles, RawFunction};
 use crate::job::history::RawHistory;
 use crate::job::machine::MachineOptions;
 use crate::job::memory::MemoryFile;
+use crate::job::only::RawOnly;
 use crate::job::schema::{ExpectText, FilesText, HistoryText, Width};
 use crate::metrics::Asked;
 use protocol::bits::Bits;
@@ -40,6 +41,8 @@ pub(super) struct RawOptions {
     pub(super) values: Option<bool>,
     /// What is counted beside the TSC. Events that do not fit at once are counted in further passes.
     pub(super) events: Option<Vec<EventText>>,
+    /// Count the events of some instructions only. It needs the emulated PMU.
+    pub(super) only: Option<RawOnly>,
     /// Step through the code in place of measuring it: true, or a table with filters.
     pub(super) exact: Option<RawExact>,
     /// Show in which cycles events happen: the number of cycles, or a table.
@@ -128,6 +131,7 @@ pub(crate) struct RawSnippet {
     pub(super) difference: Option<Difference>,
     pub(super) values: Option<bool>,
     pub(super) events: Option<Vec<EventText>>,
+    pub(super) only: Option<RawOnly>,
     pub(super) exact: Option<RawExact>,
     #[schemars(with = "Option<HistoryText>")]
     pub(super) history: Option<RawHistory>,

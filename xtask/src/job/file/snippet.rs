@@ -80,6 +80,10 @@ pub(super) fn decide(
                 let base = defaults.machine.clone().unwrap_or_default();
                 raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
+            only: raw
+                .only
+                .or_else(|| defaults.only.clone())
+                .map_or(base.only, |only| only.decide()),
             bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
             memory: memory::over(&raw.memory, &defaults.memory),
         },

@@ -91,6 +91,7 @@ impl Pmu {
             Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
             Register::Ibs(_) => self.is(Mutation::IbsRegistersAbsent),
             Register::Energy(_) => self.is(Mutation::EnergyRegistersAbsent),
+            Register::Qualifier(_) => !self.has_qualifiers,
             _ => false,
         }
     }

@@ -43,6 +43,11 @@ impl Pmu {
     /// instruction if freezing is on; only the interrupt comes late, by
     /// [`Outcome::late_instructions`].
     pub fn advance(&mut self, delta: &Delta) -> Outcome {
+        self.advance_qualified(delta, None)
+    }
+
+    /// The same where counters are qualified, with the part of the delta that passes the qualifiers; `None`: nothing of it does.
+    pub fn advance_qualified(&mut self, delta: &Delta, passed: Option<&Delta>) -> Outcome {
         let mut outcome = Outcome::default();
         let single = delta.instructions <= 1;
         let late = if single { 0 } else { self.late(delta) };
@@ -53,10 +58,10 @@ impl Pmu {
         };
         match cut {
             Some(cut) => {
-                self.count(&delta.part(cut), &mut outcome);
-                self.count(&delta.part(delta.instructions - cut), &mut outcome);
+                self.count(&delta.part(cut), passed, &mut outcome);
+                self.count(&delta.part(delta.instructions - cut), None, &mut outcome);
             }
-            None => self.count(delta, &mut outcome),
+            None => self.count(delta, passed, &mut outcome),
         }
         outcome.late_instructions = late;
         outcome
@@ -68,12 +73,20 @@ impl Pmu {
         first.map_or(0, |first| delta.instructions.saturating_sub(first))
     }
 
-    fn count(&mut self, delta: &Delta, outcome: &mut Outcome) {
+    fn count(&mut self, delta: &Delta, passed: Option<&Delta>, outcome: &mut Outcome) {
         let stalls = self.timing.stalls(delta);
+        let nothing =
+            (passed.is_none() && self.qualifiers.is_on()).then(|| Delta::bulk(delta.ring, 0));
+        let passed = passed.or(nothing.as_ref()).unwrap_or(delta);
+        let of_passed = if self.qualifiers.is_on() { self.timing.stalls(passed) } else { stalls };
         let (mut overflowed, mut pmi) = (0, false);
         for which in self.each() {
             let gate = self.gate(which);
             let mut counter = *self.counter(which);
+            let (delta, stalls) = match self.qualifiers.selects(which.bit()) {
+                true => (passed, of_passed),
+                false => (delta, stalls),
+            };
             if gate.rings.contains(delta.ring) {
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);

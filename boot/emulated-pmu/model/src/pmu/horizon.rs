@@ -25,7 +25,9 @@ impl Pmu {
                 .into_iter()
                 .any(|ring| rings.contains(ring) && gate.rings.contains(ring));
             let matters = gate.interrupt || self.writes_records(which);
-            if !runs || !matters || !selection.has_occurrences() {
+            // Those of a qualified counter are no sum of occurrences: it is stepped.
+            let qualified = self.qualifiers.selects(which.bit());
+            if !runs || !matters || qualified || !selection.has_occurrences() {
                 return None;
             }
             let left = (1u64 << self.bits(which)) - self.counter(which).value;
@@ -71,7 +73,7 @@ impl Pmu {
     }
 
     fn until(&self, which: Which, ring: Ring) -> Option<u64> {
-        if !self.gate(which).rings.contains(ring) {
+        if !self.gate(which).rings.contains(ring) || self.qualifiers.selects(which.bit()) {
             return None;
         }
         let (selection, threshold) = self.event(which);

@@ -34,6 +34,7 @@ use crate::lbr::Lbr;
 use crate::metrics::Metrics;
 use crate::model::{Model, Spec, Vendor};
 use crate::mutation::{Mutation, Planted};
+use crate::qualify::Qualifiers;
 use crate::recording::Recording;
 use crate::timing::Timing;
 use crate::world::World;
@@ -73,6 +74,8 @@ pub struct Pmu {
     pebs_data_config: u64,
     arch_pebs: ArchPebs,
     ibs: Ibs,
+    qualifiers: Qualifiers,
+    has_qualifiers: bool,
     /// Counters whose next event makes a PEBS record.
     armed: u64,
     /// For planted faults: records written, instructions seen, or interrupts requested.
@@ -130,6 +133,8 @@ impl Pmu {
             pebs_data_config: 0,
             arch_pebs: ArchPebs::RESET,
             ibs: Ibs::RESET,
+            qualifiers: Qualifiers::RESET,
+            has_qualifiers: true,
             armed: 0,
             records: 0,
             storms: false,
@@ -169,6 +174,7 @@ impl Pmu {
         self.pebs_data_config = 0;
         self.arch_pebs = ArchPebs::RESET;
         self.ibs = Ibs::RESET;
+        self.qualifiers = Qualifiers::RESET;
         (self.storms, self.freezes_in) = (false, 0);
     }
 
@@ -186,6 +192,23 @@ impl Pmu {
     #[must_use]
     pub const fn recording(&self) -> Option<&'static Recording> {
         self.recording
+    }
+
+    /// What the counters that are qualified count.
+    #[must_use]
+    pub const fn qualifiers(&self) -> &Qualifiers {
+        &self.qualifiers
+    }
+
+    /// Whether there are registers of qualifiers, which no processor has: there are unless this takes them away.
+    pub const fn set_qualifiers(&mut self, present: bool) {
+        self.has_qualifiers = present;
+    }
+
+    /// See [`Pmu::set_qualifiers`].
+    #[must_use]
+    pub const fn has_qualifiers(&self) -> bool {
+        self.has_qualifiers
     }
 
     /// The rule of time.

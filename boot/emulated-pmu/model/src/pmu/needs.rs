@@ -40,6 +40,10 @@ pub struct Needs {
     pub branch_trap: bool,
     /// A counter that runs writes PEBS records, of which the instruction's addresses are wanted.
     pub precise: bool,
+    /// A running counter counts only what passes the qualifiers: report with [`Pmu::advance_qualified`].
+    pub qualified: bool,
+    /// What passes depends on the addresses of accesses.
+    pub qualified_data: bool,
     /// Something runs that cannot overflow: PERF_METRICS, the instructions-retired counter.
     pub free_running: bool,
 }
@@ -101,7 +105,10 @@ impl Needs {
     #[must_use]
     pub fn accesses(&self) -> bool {
         use Occurrence::*;
-        self.memory() || self.splits() || self.wants(&[Load, Store, LoadStore, Locked])
+        self.qualified_data
+            || self.memory()
+            || self.splits()
+            || self.wants(&[Load, Store, LoadStore, Locked])
     }
 
     /// Whether accesses that cross a cache line are told from others.
@@ -212,6 +219,12 @@ impl Pmu {
             if selection.without(Needs::INTERCEPTED).has_occurrences() {
                 needs.stepped_rings = needs.stepped_rings.or(rings);
             }
+            let qualified = self.qualifiers.selects(which.bit());
+            if qualified {
+                needs.qualified = true;
+                needs.qualified_data |= self.qualifiers.checks_data();
+                needs.stepped_rings = needs.stepped_rings.or(rings);
+            }
             let waits =
                 if selection.follows_cycles() { self.timing.waits() } else { Selection::NOTHING };
             if waits.has_occurrences() {
@@ -227,14 +240,19 @@ impl Pmu {
                 {
                     needs.unspread |= which.bit();
                 }
-            } else if selection.has_occurrences() {
+            } else if qualified || selection.has_occurrences() {
                 needs.stepped |= which.bit();
                 needs.tells_misses |= selection.tells_misses();
                 needs.tells_taken |= selection.tells_taken();
                 // No bound of a block's micro-operations is known beforehand.
                 let overflows = self.gate(which).interrupt || self.writes_records(which);
                 let ports = selection.has_ports() && (threshold.is_some() || overflows);
-                if ports || !is_spread(selection, threshold) || self.counts_slow_loads(which) {
+                let spread = match qualified {
+                    // How far it is to an overflow is not known beforehand.
+                    true => threshold.is_none() && !overflows,
+                    false => is_spread(selection, threshold),
+                };
+                if ports || !spread || self.counts_slow_loads(which) {
                     needs.unspread |= which.bit();
                 }
                 needs.occurrences = needs.occurrences.or(selection.only_occurrences());

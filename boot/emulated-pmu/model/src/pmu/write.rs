@@ -8,6 +8,7 @@ use crate::error::Fault;
 use crate::events;
 use crate::model::{LbrKind, Pebs};
 use crate::mutation::Mutation;
+use crate::qualify::Qualifiers;
 use crate::registers::Register;
 use crate::selector::Selector;
 
@@ -134,6 +135,12 @@ impl Pmu {
                 let unchecked = self.is(Mutation::PebsDataConfigUnchecked);
                 let value = if unchecked { value & valid } else { value };
                 self.pebs_data_config = checked(msr, value, valid)?;
+            }
+            Register::Qualifier(n) => {
+                let counters =
+                    u64::from(self.spec().counters()) | u64::from(self.spec().fixed()) << 32;
+                let value = checked(msr, value, Qualifiers::valid(n, counters))?;
+                self.qualifiers.set(n, value);
             }
             Register::PebsBase => self.write_pebs_base(msr, value)?,
             Register::PebsIndex => self.write_pebs_index(msr, value)?,

@@ -2,12 +2,13 @@
 
 use super::cache::{self, Access, L1d, Llc, Prefetch};
 use super::predictor::{Predictor, Resolved};
-use super::sink::Sink;
+use super::sink::{Sink, Tee};
 use super::tlb::Tlb;
 use crate::Ring;
 use crate::branch::Branch;
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
+use crate::qualify::Qualifiers;
 
 /// The parts that see what retires. The others keep their state, and what they would tell is not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +141,38 @@ impl Core {
             branch.mispredicted = self.branch(&resolved, parts, &mut delta);
         }
         (delta, branch)
+    }
+
+    /// The same for an instruction that holds the checks of qualifiers, but for that of data; with what passes of it, nothing if it
+    /// does not.
+    pub fn retire_qualified(
+        &mut self,
+        retired: &Retired<'_>,
+        llc: &mut Llc,
+        parts: Parts,
+        qualifiers: &Qualifiers,
+    ) -> (Delta, Option<Branch>, Delta) {
+        let mut delta = Delta::step(retired.ring);
+        let mut passed = Delta::bulk(retired.ring, 0);
+        let mut passes = !qualifiers.checks_data();
+        for access in retired.accesses {
+            if qualifiers.touches(access.linear, access.bytes) {
+                passes = true;
+                self.access(access, llc, parts, &mut Tee(&mut delta, &mut passed));
+            } else {
+                self.access(access, llc, parts, &mut delta);
+            }
+        }
+        passed.instructions = passes.into();
+        let mut branch = retired.branch;
+        if let Some(branch) = &mut branch {
+            let resolved = Resolved::of(branch, retired.next);
+            branch.mispredicted = match passes {
+                true => self.branch(&resolved, parts, &mut Tee(&mut delta, &mut passed)),
+                false => self.branch(&resolved, parts, &mut delta),
+            };
+        }
+        (delta, branch, passed)
     }
 
     /// CLFLUSH of a physical address. Reports [`Occurrence::ClFlush`] if a delta is given.

@@ -44,6 +44,6 @@ pub use parameters::Parameters;
 pub use ports::{PORTS, PortLoads, PortMap, UopClass};
 pub use predictor::{Predictor, Resolved};
 pub use set_assoc::SetAssoc;
-pub use sink::Sink;
+pub use sink::{Sink, Tee};
 pub use string_run::{LinePart, StringRun};
 pub use tlb::{PAGE_BYTES, Tlb, Translation};

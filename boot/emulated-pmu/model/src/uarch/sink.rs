@@ -16,6 +16,18 @@ impl Sink for Delta {
     }
 }
 
+/// Both sinks get everything.
+#[derive(Debug)]
+pub struct Tee<'a, A, B>(pub &'a mut A, pub &'a mut B);
+
+impl<A: Sink, B: Sink> Sink for Tee<'_, A, B> {
+    #[inline]
+    fn add(&mut self, occurrence: Occurrence, count: u64) {
+        self.0.add(occurrence, count);
+        self.1.add(occurrence, count);
+    }
+}
+
 /// Sums by the occurrence's discriminant, at least [`crate::OCCURRENCES`] of them.
 impl Sink for [u64] {
     #[inline]

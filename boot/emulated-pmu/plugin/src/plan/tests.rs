@@ -7,6 +7,8 @@ use iced_x86::InstructionInfoFactory;
 use pmu_model::Occurrence;
 use proptest::prelude::*;
 
+mod qualified;
+
 fn facts(start: u64, code: &[&[u8]]) -> Vec<Facts> {
     let mut linear = start;
     let mut raw = Vec::new();

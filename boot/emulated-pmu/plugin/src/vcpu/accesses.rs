@@ -4,6 +4,7 @@ use super::Vcpu;
 use crate::memory::{self, Way};
 use crate::qemu::MemInfo;
 use crate::state::state;
+use crate::tally::Passing;
 use emulated_pmu::walk::Paging;
 use pmu_model::uarch::{Access, PAGE_BYTES};
 use step::Maintenance;
@@ -16,19 +17,28 @@ impl Vcpu {
         if self.traces { self.memory.placed(info, access) } else { access }
     }
 
-    /// An access of an instruction that is done.
-    pub fn access(&mut self, access: &Access) {
+    /// An access of an instruction that is done; `may`: the instruction may pass the qualifiers.
+    pub fn access(&mut self, access: &Access, may: bool) {
         let parts = self.model_parts();
+        let passes = self.passes(access, may);
         if self.traces && self.core.is_shaped() {
             let access = Access { page_bits: self.page_bits(access.linear), ..*access };
-            self.core.access(&access, &mut self.llc, parts, &mut self.sums);
+            self.see_access(&access, parts, passes);
             self.memory.translations.note(access.linear, access.physical);
             return;
         }
-        self.core.access(access, &mut self.llc, parts, &mut self.sums);
+        self.see_access(access, parts, passes);
         if self.traces {
             self.memory.recent.note(access);
             self.memory.translations.note(access.linear, access.physical);
+        }
+    }
+
+    fn see_access(&mut self, access: &Access, parts: pmu_model::uarch::Parts, passes: bool) {
+        let Self { core, llc, sums, .. } = self;
+        match passes {
+            false => core.access(access, llc, parts, sums),
+            true => core.access(access, llc, parts, &mut Passing(sums)),
         }
     }
 
@@ -57,9 +67,13 @@ impl Vcpu {
         if self.memory.is_done() {
             return;
         }
+        let may = self.memory.may_pass;
+        self.begin_qualified();
         for access in self.memory.take_pending() {
-            self.access(&access);
+            self.access(&access, may);
         }
+        self.end_qualified(may);
+        self.memory.may_pass = false;
         match self.memory.maintenance.take() {
             Some((maintenance, address)) if self.traces => self.flush(maintenance, address),
             // The model does not see it, but what is known of linear addresses goes.
@@ -68,8 +82,10 @@ impl Vcpu {
         }
     }
 
-    /// An element of a repeated string instruction is done.
-    pub fn element(&mut self, source: Option<Access>, destination: Option<Access>) {
+    /// An element of a repeated string instruction is done, which may pass the qualifiers, if `may`.
+    pub fn element(&mut self, source: Option<Access>, destination: Option<Access>, may: bool) {
+        self.begin_qualified();
+        self.memory.in_string = true;
         for (place, whole) in [source, destination].into_iter().enumerate() {
             let Some(whole) = whole else { continue };
             for piece in self.memory.runs[place].element(whole.linear, whole.bytes) {
@@ -79,9 +95,11 @@ impl Vcpu {
                 } else {
                     (whole.physical_next_page & !(PAGE_BYTES - 1)) | (piece.linear % PAGE_BYTES)
                 };
-                self.access(&access);
+                self.access(&access, may);
             }
         }
+        self.memory.in_string = false;
+        self.memory.string_touched |= self.memory.touched;
     }
 
     /// The physical address of a linear one which QEMU does not access: as it was seen last, or else by the guest's page

@@ -3,7 +3,8 @@
 use super::Vcpu;
 use crate::cells::SINGLE_INSTRUCTIONS;
 use crate::facts::{Branch, OFFSET};
-use crate::tally;
+use crate::tally::{self, QUALIFIED};
+use crate::vcpu::Passes;
 use plugin_channel::{Parts, Record};
 use pmu_model::uarch::Resolved;
 use pmu_model::{BranchKind, Occurrence};
@@ -14,7 +15,12 @@ impl Vcpu {
     #[inline]
     pub fn is_plain(&self, branch: &Branch, counted: bool) -> bool {
         let recorded = !counted && self.parts.contains(Parts::RECORDS);
-        !branch.ambiguous && branch.undecided.is_none() && !recorded && self.memory.has_no_access()
+        // Its access decides whether it passes.
+        branch.passes != Passes::ByData
+            && !branch.ambiguous
+            && branch.undecided.is_none()
+            && !recorded
+            && self.memory.has_no_access()
     }
 
     /// Whether a branch that was taken is recorded.
@@ -30,6 +36,12 @@ impl Vcpu {
         sums[taken as usize] = sums[taken as usize].wrapping_sub(1);
         let fell = &mut sums[Occurrence::JccNotTaken as usize];
         *fell = fell.wrapping_add(1);
+        if branch.passes == Passes::Always {
+            let taken = &mut self.sums.0[QUALIFIED + taken as usize];
+            *taken = taken.wrapping_sub(1);
+            let fell = &mut self.sums.0[QUALIFIED + Occurrence::JccNotTaken as usize];
+            *fell = fell.wrapping_add(1);
+        }
     }
 
     /// A branch is done that was taken, or not, and went to an offset, if that is known. `kind` is its own: who knows it says
@@ -47,7 +59,9 @@ impl Vcpu {
         let addresses = (branch.from.into(), target.into(), branch.next.into());
         let resolved = Resolved::new(addresses, kind, taken, branch.backward);
         let parts = self.model_parts();
-        self.core.branch(&resolved, parts, &mut self.sums)
+        let missed = self.core.branch(&resolved, parts, &mut self.sums);
+        self.pass_branch(branch, Occurrence::of(kind, taken, branch.backward, missed));
+        missed
     }
 
     /// A branch was taken, to the linear address `to`.

@@ -3,12 +3,16 @@
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
 use crate::payload::{ibs, processors, retire};
-use pmu_model::{CpuidResult, Occurrence};
+use iced_x86::Mnemonic;
+use pmu_model::qualify::OPCODES;
+use pmu_model::{CpuidResult, Occurrence, msr};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
 const OWN: u32 = 0x4000_0100;
-/// The leaf with the facts, which is the last one.
+/// The leaf with the facts.
 const FACTS: u32 = OWN + 1;
+/// The leaf of the qualifiers, which is the last one.
+const QUALIFIERS: u32 = OWN + 2;
 /// `barecountPMU`, in EBX, ECX, EDX.
 const SIGNATURE: [u32; 3] = [0x6572_6162, 0x6e75_6f63, 0x554d_5074];
 /// CR4 bits that show in CPUID, and where: leaf 1 ECX bit 27 (OSXSAVE), leaf 7 ECX bit 4 (OSPKE).
@@ -24,7 +28,9 @@ pub(super) fn handle(guest: &mut Guest) {
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     ibs::on_cpuid(guest, leaf);
     let answer = match leaf {
-        OWN => CpuidResult { eax: FACTS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] },
+        OWN => {
+            CpuidResult { eax: QUALIFIERS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] }
+        }
         // The model's number, the clock's shift, and on how many processors it is. Bit 0 of EDX: the plugin in QEMU's translator
         // counts. Bit 1: it is a recorded processor, and the model the one whose behaviour it has.
         FACTS => CpuidResult {
@@ -33,6 +39,15 @@ pub(super) fn handle(guest: &mut Guest) {
             ecx: processors::count() as u32,
             edx: u32::from(guest.plugin.is_some()) | u32::from(guest.counting.is_recorded()) << 1,
         },
+        // How many opcodes can be looked for, 0: there are no qualifiers; and how many the decoder knows, by which another list of
+        // numbers can be told.
+        QUALIFIERS if guest.counting.has_qualifiers() => CpuidResult {
+            eax: OPCODES as u32,
+            ebx: Mnemonic::values().count() as u32,
+            ecx: msr::QUALIFIERS,
+            edx: 0,
+        },
+        QUALIFIERS => CpuidResult::default(),
         _ => overlaid(guest, leaf, subleaf),
     };
     guest.vmcb.rax = u64::from(answer.eax);

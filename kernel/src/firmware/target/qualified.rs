@@ -1,0 +1,75 @@
+//! Events of some instructions only, on this processor.
+
+use super::Target;
+use alloc::format;
+use alloc::string::{String, ToString};
+use arch::pmu::qualifiers::Qualifiers;
+use kernel::snippet::Emitted;
+use kernel::snippet::events::Counted;
+use kernel::snippet::qualified::{opcodes, registers, text};
+use protocol::job::Snippet;
+use protocol::record::Applied;
+
+impl Target<'_> {
+    /// Finds the qualifiers, if the snippet requests some.
+    ///
+    /// # Errors
+    /// Why it cannot be measured.
+    pub(super) fn qualify(&mut self, snippet: &Snippet) -> Result<Option<Applied>, String> {
+        let only = &snippet.setup.only;
+        if only.is_empty() {
+            return Ok(None);
+        }
+        let found = Qualifiers::detect(&self.counting.own.registers, opcodes());
+        let found = found.map_err(|why| {
+            format!("only: {why}; exact = {{ … }} counts the same by stepping, on every processor")
+        })?;
+        let place = self.asked.controls.place.pointers;
+        let words = registers(only, &Emitted::default(), false, place, 0);
+        let words = words.map_err(|why| why.to_string())?;
+        let written = found.write(&mut self.counting.own.registers, &words);
+        written.map_err(|number| format!("only: MSR {number:#x} cannot be written"))?;
+        self.asked.qualifiers = Some(found);
+        let how = match self.machine.emulated {
+            Some(emulated) if emulated.plugin => {
+                "by the emulated PMU's qualifiers, at the translator's speed"
+            }
+            _ => "by the emulated PMU's qualifiers, stepped",
+        };
+        Ok(Some(Applied { option: text(only), applied: true, note: how.to_string() }))
+    }
+
+    /// Nothing is qualified while a pass is programmed.
+    ///
+    /// # Errors
+    /// Which event cannot be qualified, and why.
+    pub(super) fn unqualified(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        let Some(qualifiers) = self.asked.qualifiers else { return Ok(()) };
+        let _ = qualifiers.clear(&mut self.counting.own.registers);
+        match pass.iter().position(|one| one.metric.is_some()) {
+            Some(index) => {
+                Err((index, "PERF_METRICS is of all instructions, and only of some".to_string()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Qualifies the counters of the pass, for the code that is loaded.
+    pub(super) fn set_qualifiers(&mut self, snippet: &Snippet) {
+        let Some(qualifiers) = self.asked.qualifiers else { return };
+        let counters = self.counting.own.counters.iter().fold(0, |all, one| all | one.bit());
+        let (call, pointers) = (snippet.setup.call.is_some(), self.asked.controls.place.pointers);
+        let emitted = self.loaded.emitted();
+        // `qualify` has made them of the same filter, and written them.
+        let words = registers(&snippet.setup.only, emitted, call, pointers, counters);
+        let own = &mut self.counting.own.registers;
+        let _ = words.map(|words| qualifiers.write(own, &words));
+    }
+
+    /// Nothing is qualified any more.
+    pub(super) fn clear_qualifiers(&mut self) {
+        if let Some(qualifiers) = self.asked.qualifiers.take() {
+            let _ = qualifiers.clear(&mut self.counting.own.registers);
+        }
+    }
+}
