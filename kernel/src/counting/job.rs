@@ -36,8 +36,8 @@ pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
 use protocol::record::{
-    BindMoment, CountGate, CountInterval, CountReading, CountSnapshot, CountValue, CountedEvent,
-    StaleReading,
+    BindMoment, ChangedEvent, CountGate, CountInterval, CountReading, CountSnapshot, CountValue,
+    CountedEvent, StaleReading,
 };
 
 /// A set that has counters here, or may get them.
@@ -93,6 +93,8 @@ pub struct Part {
     pub readings: Vec<CountReading>,
     /// Readings that there was no room for.
     pub readings_dropped: u64,
+    /// Events that were replaced by others.
+    pub changed: Vec<ChangedEvent>,
     /// Readings of counts that were no longer the task's.
     pub stale: Vec<StaleReading>,
     /// When sets had the counters, if that was not all the time.
@@ -141,7 +143,7 @@ impl CountRun {
             }
             held.push(Held { number, bindings, events });
         }
-        let ledger = (shares.cpu, shares.ledger);
+        let ledger = (shares.cpu, shares.tsc_hz, shares.ledger);
         let mut bindings = Bindings::new(item, ledger, &held, &mut contexts);
         bindings.settle(BindMoment::default(), &held, &mut contexts, platform)?;
         // A binding counts at once; the kernel keeps what little that is.
@@ -352,18 +354,19 @@ impl CountRun {
         marker: u32,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.happens((Some(marker), task), platform)
+        self.happens((Some(marker), task), 0, platform)
     }
 
     /// Sets may get or lose the counters now.
     fn happens(
         &mut self,
         (marker, task): (Option<u32>, Option<u16>),
+        due: u64,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         let tsc = platform.tsc().wrapping_sub(self.begin);
         let moment = BindMoment { tsc, tick: self.ticks, marker, task };
-        self.bindings.happens(moment, &self.held, &mut self.contexts, platform)
+        self.bindings.happens((moment, due), &self.held, &mut self.contexts, platform)
     }
 
     /// The timer has ticked while `task` ran.
@@ -379,8 +382,11 @@ impl CountRun {
         if let Some(series) = &mut self.series {
             series.tick(self.ticks, self.begin, &mut self.contexts, platform)?;
         }
-        if self.bindings.is_due(self.ticks) {
-            self.happens((None, None), platform)?;
+        if self.bindings.has_times() {
+            let since = platform.tsc().wrapping_sub(self.begin);
+            while let Some(due) = self.bindings.next_due(self.ticks, since) {
+                self.happens((None, None), due, platform)?;
+            }
         }
         let claim = self.system();
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {

@@ -37,6 +37,8 @@ pub struct Shares {
     pub sets: Vec<Share>,
     /// How it stands when the tasks start.
     pub ledger: Ledger,
+    /// TSC ticks in a second, for times; 0: not known, and times are numbers of ticks.
+    pub tsc_hz: u64,
 }
 
 /// All sets of an item.
@@ -98,6 +100,15 @@ impl Sets {
         cpus
     }
 
+    /// Why events and sets are not counted, in a line; empty: all are.
+    #[must_use]
+    pub fn why_not(&self) -> String {
+        let events = self.planned.iter().flat_map(|planned| &planned.uncounted);
+        let events = events.map(|one| alloc::format!("{}: {}", one.event, one.reason));
+        let all: Vec<String> = events.chain(self.barred.iter().flatten().cloned()).collect();
+        all.join("; ")
+    }
+
     /// What processor `cpu` counts.
     #[must_use]
     pub fn shares(&self, cpu: u16) -> Shares {
@@ -114,7 +125,7 @@ impl Sets {
             Some(Share { number, set, scopes, events, alone: request.alone, processors })
         };
         let sets = self.planned.iter().enumerate().filter_map(share).collect();
-        Shares { cpu, sets, ledger: self.ledger.clone() }
+        Shares { cpu, sets, ledger: self.ledger.clone(), tsc_hz: 0 }
     }
 }
 

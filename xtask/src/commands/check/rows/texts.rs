@@ -12,7 +12,7 @@ const WHERE: [&str; 5] = ["[[", "cargo xtask", "every kind of item", "skipped", 
 const FORMS: &str = "- **Forms:** ";
 const NOT_ON_X86: &str = "- **Not on x86:** ";
 /// Shortest text that says something.
-const LEAST: usize = 20;
+const LEAST: usize = 12;
 
 /// The points of each row, by its id, each on one line.
 fn points(page: &str) -> BTreeMap<&str, Vec<String>> {
