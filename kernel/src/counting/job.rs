@@ -143,7 +143,7 @@ impl CountRun {
             }
             held.push(Held { number, bindings, events });
         }
-        let ledger = (shares.cpu, shares.tsc_hz, shares.ledger);
+        let ledger = (shares.cpu, shares.ledger);
         let mut bindings = Bindings::new(item, ledger, &held, &mut contexts);
         bindings.settle(BindMoment::default(), &held, &mut contexts, platform)?;
         // A binding counts at once; the kernel keeps what little that is.
@@ -354,19 +354,18 @@ impl CountRun {
         marker: u32,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.happens((Some(marker), task), 0, platform)
+        self.happens((Some(marker), task), platform)
     }
 
     /// Sets may get or lose the counters now.
     fn happens(
         &mut self,
         (marker, task): (Option<u32>, Option<u16>),
-        due: u64,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         let tsc = platform.tsc().wrapping_sub(self.begin);
         let moment = BindMoment { tsc, tick: self.ticks, marker, task };
-        self.bindings.happens((moment, due), &self.held, &mut self.contexts, platform)
+        self.bindings.happens(moment, &self.held, &mut self.contexts, platform)
     }
 
     /// The timer has ticked while `task` ran.
@@ -382,11 +381,8 @@ impl CountRun {
         if let Some(series) = &mut self.series {
             series.tick(self.ticks, self.begin, &mut self.contexts, platform)?;
         }
-        if self.bindings.has_times() {
-            let since = platform.tsc().wrapping_sub(self.begin);
-            while let Some(due) = self.bindings.next_due(self.ticks, since) {
-                self.happens((None, None), due, platform)?;
-            }
+        if self.bindings.is_due(self.ticks) {
+            self.happens((None, None), platform)?;
         }
         let claim = self.system();
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {

@@ -64,8 +64,7 @@ pub fn count(
     let mut watched = Vec::new();
     for &cpu in &cpus {
         let has = processors.pmu(cpu).map_err(|why| alloc::format!("processor {cpu}: {why}"))?;
-        let shares = Shares { tsc_hz: processors.tsc_hz(), ..sets.shares(cpu) };
-        let watch = Watch::new(item, shares, Some(has.clone()));
+        let watch = Watch::new(item, sets.shares(cpu), Some(has.clone()));
         let about = (known, sets.why_not());
         watched.push((cpu, watch.listening(|| Remote::open(item, index, about, processors))));
     }

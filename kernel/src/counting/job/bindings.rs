@@ -23,11 +23,8 @@ pub(super) struct Bindings {
     /// Whether anything can change while tasks run.
     scheduled: bool,
     tick_ns: u64,
-    /// TSC ticks in a second; 0: not known.
-    tsc_hz: u64,
-    /// The numbers of ticks at which something happens if none gets lost, each with the last of its times in microseconds, the
-    /// last one first.
-    due: Vec<(u64, u64)>,
+    /// Ticks at which something happens, the last one first.
+    due: Vec<u64>,
     states: Vec<State>,
     rows: Vec<Row>,
     /// What each event of each row came to, one row behind the other.
@@ -93,20 +90,15 @@ impl Bindings {
     /// Nobody has the counters yet, which `ledger` has decided about up to the start.
     pub(super) fn new(
         item: &Count,
-        (cpu, tsc_hz, ledger): (u16, u64, Ledger),
+        (cpu, ledger): (u16, Ledger),
         held: &[Held],
         contexts: &mut Contexts,
     ) -> Self {
         let sets = &item.sets;
         let moments = || sets.iter().flat_map(|set| set.schedule.moments());
         let tick_ns = item.workload.tick_ns;
-        let time = |when: When| match when {
-            When::Microseconds(us) => Some((when.tick(tick_ns)?, us)),
-            When::Marker(_) => None,
-        };
-        let mut due: Vec<(u64, u64)> = moments().filter_map(time).collect();
+        let mut due: Vec<u64> = moments().filter_map(|when| when.tick(tick_ns)).collect();
         due.sort_unstable_by(|one, other| other.cmp(one));
-        due.dedup_by_key(|(tick, _)| *tick);
         let scheduled = sets.iter().any(|set| set.schedule.is_given());
         let [rows, figures] = if scheduled { [MAX_BINDINGS, MAX_FIGURES] } else { [0; 2] };
         let mut state = |held: &Held| {
@@ -127,7 +119,6 @@ impl Bindings {
             ledger,
             scheduled,
             tick_ns,
-            tsc_hz,
             due,
             states: held.iter().map(&mut state).collect(),
             rows: Vec::with_capacity(rows),
@@ -136,27 +127,14 @@ impl Bindings {
         }
     }
 
-    /// What happens next, if its time has come at the tick of number `tick`, so many TSC ticks after the beginning: the number of
-    /// the tick at which it would if none got lost. Processors that lose ticks come to the same moments in the same order.
+    /// Whether something happens at this tick. Each is asked about once, in their order.
     #[inline]
-    pub(super) fn next_due(&mut self, tick: u64, tsc: u64) -> Option<u64> {
-        let &(due, us) = self.due.last()?;
-        let has_come = match self.tsc_hz {
-            0 => due <= tick,
-            // Timer and TSC are measured: a tick may come a little early.
-            hz => {
-                let early = u128::from(self.tick_ns / 64);
-                let ns = u128::from(tsc) * 1_000_000_000 / u128::from(hz);
-                ns + early >= u128::from(us) * 1_000
-            }
-        };
-        has_come.then(|| self.due.pop()).flatten().map(|(due, _)| due)
-    }
-
-    /// Whether a time is still to come.
-    #[inline]
-    pub(super) fn has_times(&self) -> bool {
-        !self.due.is_empty()
+    pub(super) fn is_due(&mut self, tick: u64) -> bool {
+        let due = self.due.last().is_some_and(|due| *due <= tick);
+        while self.due.last().is_some_and(|due| *due <= tick) {
+            self.due.pop();
+        }
+        due
     }
 
     /// Whether a marker means anything.
@@ -165,10 +143,10 @@ impl Bindings {
         sets.any(|set| set.schedule.moments().any(|when| when == When::Marker(marker)))
     }
 
-    /// A moment has come: the marker of `moment`, or else the times of the tick `due`.
+    /// A moment has come, at which `moment` says: a marker, or else the tick.
     pub(super) fn happens(
         &mut self,
-        (moment, due): (BindMoment, u64),
+        moment: BindMoment,
         held: &[Held],
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
@@ -178,7 +156,7 @@ impl Bindings {
             Some(marker) => {
                 self.ledger.happens(|when| when == When::Marker(marker), Some(self.cpu))
             }
-            None => self.ledger.happens(|when| when.tick(tick_ns) == Some(due), None),
+            None => self.ledger.happens(|when| when.tick(tick_ns) == Some(moment.tick), None),
         };
         if any { self.settle(moment, held, contexts, platform) } else { Ok(()) }
     }

@@ -37,8 +37,6 @@ pub struct Shares {
     pub sets: Vec<Share>,
     /// How it stands when the tasks start.
     pub ledger: Ledger,
-    /// TSC ticks in a second, for times; 0: not known, and times are numbers of ticks.
-    pub tsc_hz: u64,
 }
 
 /// All sets of an item.
@@ -125,7 +123,7 @@ impl Sets {
             Some(Share { number, set, scopes, events, alone: request.alone, processors })
         };
         let sets = self.planned.iter().enumerate().filter_map(share).collect();
-        Shares { cpu, sets, ledger: self.ledger.clone(), tsc_hz: 0 }
+        Shares { cpu, sets, ledger: self.ledger.clone() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::jobs::{event, item, task};
 use super::*;
-use crate::counting::job::{CountRun, Sets, Shares, whole};
+use crate::counting::job::{CountRun, Sets, whole};
 use crate::counting::ledger::Ledger;
 use crate::counting::owner::Scope;
 use crate::tasks::Read;
@@ -34,12 +34,8 @@ struct Processor {
 }
 
 impl Processor {
-    fn new(job: &count::Count, sets: &Sets, driver: &Driver, bench: FakeMachine) -> Self {
-        Self::of(job, sets.shares(0), driver, bench)
-    }
-
-    fn of(job: &count::Count, shares: Shares, driver: &Driver, mut bench: FakeMachine) -> Self {
-        let mut run = CountRun::begin(job, shares, driver, &mut bench).unwrap();
+    fn new(job: &count::Count, sets: &Sets, driver: &Driver, mut bench: FakeMachine) -> Self {
+        let mut run = CountRun::begin(job, sets.shares(0), driver, &mut bench).unwrap();
         run.start(&mut bench).unwrap();
         (0..3).for_each(|task| run.created(task, None));
         Self { run, bench, running: None }
@@ -192,41 +188,6 @@ fn i6_times_are_ticks_and_each_is_noticed_once() {
         let [binding] = &result.sets[0].bindings[..] else { panic!("{model:?}: {result:?}") };
         assert_eq!((binding.since.tick, binding.until.unwrap().tick), (2, 4), "{model:?}");
         assert_eq!((found(&result.sets[0]), binding.since.marker), (([200, 0, 0], 200, 200), None));
-    }
-}
-
-/// A processor that loses ticks notices a time at the first tick behind it, as does one that loses none, and what was to happen at
-/// the ticks that it lost happens one after the other.
-#[test]
-fn i6_m13_times_are_those_of_the_clock_where_ticks_get_lost() {
-    let time = |us| Some(When::Microseconds(us));
-    let one = |name: &str, at, until, wait| {
-        set(name.into(), None, Schedule { at: time(at), until: time(until), wait }, false)
-    };
-    // The second one asks while the first one has the counters, and waits.
-    let job = job(vec![one("a", 2_000, 4_000, false), one("b", 3_000, 6_000, true)]);
-    for (ticks, expected) in [
-        (&[1_000; 8][..], [[2, 4], [4, 6]]),
-        // Behind the ticks at 1 and 4.2 ms there are those at 7 and 8.
-        (&[1_000, 3_200, 2_800, 1_000], [[4, 4], [4, 7]]),
-    ] {
-        for (model, bench, driver, known) in machines() {
-            let sets = Sets::new(&job, &known, &[0]);
-            // An instruction is a microsecond here.
-            let shares = Shares { tsc_hz: 1_000_000, ..sets.shares(0) };
-            let mut processor = Processor::of(&job, shares, &driver, bench);
-            processor.switch(Some(0));
-            for &instructions in ticks {
-                processor.bench.run(Ring::User, instructions);
-                processor.tick();
-            }
-            let result = processor.end(&job, sets);
-            let times = [0, 1].map(|set: usize| {
-                let [binding] = &result.sets[set].bindings[..] else { panic!("{result:?}") };
-                [binding.since.tsc, binding.until.unwrap().tsc].map(|tsc| (tsc + 500) / 1_000)
-            });
-            assert_eq!(times, expected, "{model:?}");
-        }
     }
 }
 
