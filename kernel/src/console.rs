@@ -10,8 +10,8 @@ use protocol::record::{ConsoleRecord, ConsoleSet, ConsoleWhat, Record};
 
 /// The line that commands come in on and records go out on.
 pub trait Terminal: Sync {
-    /// What has come in next, if something has.
-    fn receive(&self) -> Option<Received>;
+    /// What has come in next, if something has, and on which of its lines, counted from 0.
+    fn receive(&self) -> Option<(usize, Received)>;
     /// Writes one record.
     fn send(&self, record: &Record);
 }
@@ -35,7 +35,8 @@ pub struct Console<'a> {
     terminal: &'a dyn Terminal,
     item: u32,
     number: u32,
-    lines: Lines,
+    /// Of each line that something came in on: the bytes of two are never mixed.
+    lines: Vec<Lines>,
     /// Nobody listens any more.
     closed: bool,
     /// The task that waits.
@@ -46,8 +47,14 @@ impl<'a> Console<'a> {
     /// The console of an item, which says that it is open.
     #[must_use]
     pub fn open(item: u32, terminal: &'a dyn Terminal) -> Self {
-        let mut console =
-            Self { terminal, item, number: 0, lines: Lines::new(), closed: false, waits: None };
+        let mut console = Self {
+            terminal,
+            item,
+            number: 0,
+            lines: Vec::from([Lines::new()]),
+            closed: false,
+            waits: None,
+        };
         console.say(ConsoleRecord::default());
         console
     }
@@ -64,8 +71,11 @@ impl<'a> Console<'a> {
             if self.closed {
                 return;
             }
-            let Some(received) = self.terminal.receive() else { return };
-            match self.lines.take(received) {
+            let Some((line, received)) = self.terminal.receive() else { return };
+            if self.lines.len() <= line {
+                self.lines.resize_with(line + 1, Lines::new);
+            }
+            match self.lines[line].take(received) {
                 Some(Ok(line)) => self.answer(line, controlled),
                 Some(Err(wrong)) => {
                     let text = Vec::from([wrong.to_string()]);

@@ -79,7 +79,7 @@ impl<S: Sink + Send> Beat for Heartbeat<'_, S> {
 }
 
 impl<S: Sink + Send> Terminal for Heartbeat<'_, S> {
-    fn receive(&self) -> Option<Received> {
+    fn receive(&self) -> Option<(usize, Received)> {
         self.report.lock().sink_mut().receive()
     }
 

@@ -130,11 +130,11 @@ pub struct OwnKind {
     pub event_tables: Option<EventTables>,
 }
 
-/// The kinds of core, if there are several: each with what the first of its processors tells. `told`: by processor.
+/// The kinds of core, if there are several: each with what the first of its processors tells. `told`: by the processor's number.
 #[must_use]
-pub fn kinds(told: &[Option<OwnKind>]) -> Vec<KindOfCores> {
+pub fn kinds(told: &[(u32, Option<OwnKind>)]) -> Vec<KindOfCores> {
     let mut all: Vec<KindOfCores> = Vec::new();
-    for (number, own) in (0..).zip(told) {
+    for &(number, ref own) in told {
         let Some(own) = own else { continue };
         if let Some(known) = all.iter_mut().find(|known| known.core == own.core) {
             known.processors.push(number);

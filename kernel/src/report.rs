@@ -12,8 +12,8 @@ use protocol::record::{End, Outcome, Record};
 pub trait Sink {
     /// Takes bytes; they are gone when this returns.
     fn send(&mut self, bytes: &[u8]);
-    /// What has come in on the way back, if there is one and something has.
-    fn receive(&mut self) -> Option<Received> {
+    /// What has come in on the way back, if there is one and something has, and on which of its lines.
+    fn receive(&mut self) -> Option<(usize, Received)> {
         None
     }
 }

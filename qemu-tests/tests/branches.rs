@@ -5,6 +5,7 @@ use protocol::record::{EdgeCount, SampleResult};
 use qemu_tests::{Guest, Ran};
 use xtask::cli::Boot;
 use xtask::machine::Given;
+use xtask::machine::devices::Cpus;
 
 /// Turns of the inner loop; its jump is taken one time less, and the outer loop's once.
 const INNER: u64 = 10;
@@ -248,4 +249,73 @@ fn s2_stacks_of_tasks_that_ticks_switch_are_their_own() {
         deep[one.task as usize] += if one.frames.len() > 1 { one.count } else { 0 };
     }
     assert!(deep.iter().all(|&count| count >= 3), "{deep:?}: {stacks:?}");
+}
+
+/// Two tasks of ring 3 on the boot processor and two on the next one, which yield within their calls.
+fn on_two_processors(model: Model, how: &str) -> Ran {
+    let mut toml =
+        format!("[[sample]]\n{how}\nevents = [\"instructions:u\"]\nperiod = 101\ntick-ns = 0\n");
+    for (index, asm) in [TWO_CALLS, ONE_CALL, TWO_CALLS, ONE_CALL].iter().enumerate() {
+        toml += &format!(
+            "[[sample.task]]\nname = \"t{index}\"\nasm = \"{asm}\"\nturns = 150\nring = 3\ncpu = {}\n",
+            index / 2
+        );
+    }
+    let (pmu, cpus) = (Given::Emulated(model), Cpus::Many(2));
+    let ran = Guest { pmu, cpus, ..Guest::new(Boot::Direct, &toml) }.run();
+    ran.ends_with(0);
+    ran
+}
+
+/// Each processor has branch records of its own: each branch lies in the code of its task, and each sample has no more of them than
+/// there are records.
+#[test]
+fn s2_m13_branches_are_sampled_on_each_processor() {
+    for model in [Model::Skylake, Model::SapphireRapids, Model::Zen4] {
+        let ran = on_two_processors(model, "branches = true");
+        let result = ran.report.sampled().next().expect("one item");
+        let branches = result.branches.as_ref().expect("they were asked for");
+        let mut of = [0; 4];
+        for edge in &branches.edges {
+            let [start, end] = result.code[edge.task as usize].function.map(|at| at.0);
+            let inside = [edge.from, edge.to].iter().all(|at| (start..end).contains(&at.0));
+            assert!(inside, "{model:?}: {edge:?}, {:?}", result.code);
+            of[edge.task as usize] += edge.count;
+        }
+        assert_eq!(branches.elsewhere, 0, "{model:?}");
+        // Tasks of the same code take the same branches, whichever processor they are on.
+        assert!(of.iter().all(|&count| count > 10), "{model:?}: {of:?}");
+        for [one, other] in [[of[0], of[2]], [of[1], of[3]]] {
+            assert!(one.abs_diff(other) * 4 <= one.max(other), "{model:?}: {of:?}");
+        }
+        let most = u64::from(branches.entries) * result.events[0].samples;
+        assert!(of.iter().sum::<u64>() <= most, "{model:?}: {of:?} of {most}");
+    }
+}
+
+/// Each task's stack is its own, on each processor.
+#[test]
+fn s2_m13_call_stacks_are_sampled_on_each_processor() {
+    for model in [Model::Haswell, Model::SapphireRapids] {
+        let ran = on_two_processors(model, "call-graph = \"lbr\"");
+        let result = ran.report.sampled().next().expect("one item");
+        let stacks = result.stacks.as_ref().expect("stacks were asked for");
+        let samples: u64 = stacks.stacks.iter().map(|one| one.count).sum();
+        assert_eq!((samples, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
+        let mut deep = [0; 4];
+        for one in &stacks.stacks {
+            let code = &result.code[one.task as usize];
+            let frames: Vec<u64> =
+                one.frames.iter().map(|frame| frame.0.wrapping_sub(code.body[0].0)).collect();
+            let open: &[u64] = match (one.task % 2, frames[0]) {
+                (0, 7..14) => &[0],
+                (0, 14..25) => &[7, 0],
+                (1, 9..24) => &[2],
+                _ => continue,
+            };
+            assert_eq!(frames[1..], *open, "{model:?}, task {}", one.task);
+            deep[one.task as usize] += one.count;
+        }
+        assert!(deep.iter().all(|&count| count >= 5), "{model:?}: {deep:?} of {samples}");
+    }
 }

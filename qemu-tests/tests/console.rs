@@ -231,3 +231,28 @@ fn m7_m15_a_task_that_waits_for_too_long_is_ended() {
     let counts: Vec<&CountResult> = ran.report.counts().collect();
     assert_eq!(counts[0].tasks[0].end, protocol::record::TaskEnd::Limit);
 }
+
+/// Where nothing can be counted, somebody is told why, and tasks wait for them all the same.
+#[test]
+fn m7_p5_a_console_opens_where_nothing_can_be_counted() {
+    let job = format!("allow-uncounted = true\n{JOB}").replace("turns = 6", "turns = 2");
+    let commands =
+        Some("wait\nlist\nread \"first set\"\ngo\nwait\nfoo\ngo\n".replace("foo", "help"));
+    let ran = Guest { pmu: Given::None, commands, ..Guest::new(Boot::Direct, &job) }.run();
+    ran.ends_with(0);
+    let waits = said(&ran).iter().filter(|one| one.what == ConsoleWhat::Waits).count();
+    assert_eq!((said(&ran)[0].what, waits), (ConsoleWhat::Open, 2));
+    let answers = answers(&ran);
+    for refused in &answers[..2] {
+        assert_eq!(refused.what, ConsoleWhat::Refused, "{refused:?}");
+        let text = &refused.text[0];
+        assert!(
+            text.starts_with("nothing is counted: ") && text.contains("there is no PMU"),
+            "{text}"
+        );
+    }
+    assert!(answers[2..].iter().all(|one| one.what == ConsoleWhat::Done), "{answers:?}");
+    let turns: Vec<u64> =
+        ran.report.counts().next().unwrap().tasks.iter().map(|task| task.turns).collect();
+    assert_eq!(turns, [2, 1_000]);
+}

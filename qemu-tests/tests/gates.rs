@@ -235,3 +235,24 @@ fn m14_a_breakpoint_of_a_gate_costs_a_bounded_number_of_instructions() {
 /// Measured, and rounded up: a start and a stop by one half each, and a breakpoint at which nothing changes, first with counters of
 /// ring 3 alone.
 const BOUNDS: [[u64; 2]; 4] = [[1_060, 1_200], [400, 500], [1_190, 1_900], [520, 700]];
+
+/// A counter that wraps around between addresses of ring 0: it goes on counting, and the interrupt adds only its own way.
+#[test]
+fn m14_m12_a_counter_that_wraps_between_addresses_of_ring_0_counts_on() {
+    const TURNS: u64 = 20_000;
+    for (model, width) in [(Model::Core2, 40), (Model::Skylake, 48), (Model::Zen4, 48)] {
+        let preset = (1_u64 << width) - 5_000;
+        let toml =
+            format!(
+                "[[count]]\ntick-ns = 0\nstart-at = [\"t:go\"]\nstop-at = [\"t:halt\"]\n\
+             events = [{{ event = \"r00c0\", preset = {preset} }}]\n"
+            ) + &task("t", 3, 1, &format!("go: mov ecx, {TURNS}; 2: dec ecx; jnz 2b; halt: nop"));
+        let ran = on(model, &toml);
+        let count = ran.report.counts().next().expect("one item");
+        let event = &count.events[0];
+        let counted = event.sum.raw.wrapping_sub(preset);
+        let beside = counted.wrapping_sub(2 * TURNS + 1);
+        // The handler's way from the first instruction to the last: more than none, less than a breakpoint's.
+        assert!((1..1_500).contains(&beside), "{model:?}: {counted}, {beside}: {count:?}");
+    }
+}

@@ -8,6 +8,8 @@ use std::sync::Mutex;
 #[derive(Default)]
 struct Wire {
     input: Mutex<VecDeque<Received>>,
+    /// On another line; the two take turns.
+    other: Mutex<VecDeque<Received>>,
     said: Mutex<Vec<ConsoleRecord>>,
 }
 
@@ -24,8 +26,13 @@ impl Wire {
 }
 
 impl Terminal for Wire {
-    fn receive(&self) -> Option<Received> {
-        self.input.lock().unwrap().pop_front()
+    fn receive(&self) -> Option<(usize, Received)> {
+        let (mut first, mut other) = (self.input.lock().unwrap(), self.other.lock().unwrap());
+        let of = |place, received: Option<Received>| Some((place, received?));
+        match first.len() > other.len() {
+            true => of(0, first.pop_front()),
+            false => of(3, other.pop_front()).or_else(|| of(0, first.pop_front())),
+        }
     }
 
     fn send(&self, record: &Record) {
@@ -50,6 +57,19 @@ impl Controlled for Noted {
             _ => Ok(vec![ConsoleSet { set: 7, ..ConsoleSet::default() }]),
         }
     }
+}
+
+#[test]
+fn m7_what_comes_on_one_line_spoils_nothing_on_another() {
+    let wire = Wire::of(b"list\nread a\n");
+    let mut noise = [Received::Damaged, Received::Byte(b'x'), Received::Overrun].repeat(3);
+    noise.push(Received::Byte(b'\n'));
+    *wire.other.lock().unwrap() = noise.into();
+    let mut noted = Noted::default();
+    Console::open(4, &wire).listen(&mut noted);
+    assert_eq!(noted.0, [Command::List, Command::Read(Some("a".into()))]);
+    let refused = wire.said().iter().filter(|(what, _)| *what == ConsoleWhat::Refused).count();
+    assert_eq!(refused, 1, "{:?}", wire.said());
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
 use protocol::record::{
-    BindMoment, CountGate, CountInterval, CountReading, CountSnapshot, CountValue, CountedEvent,
-    StaleReading,
+    BindMoment, ChangedEvent, CountGate, CountInterval, CountReading, CountSnapshot, CountValue,
+    CountedEvent, StaleReading,
 };
 
 /// A set that has counters here, or may get them.
@@ -94,6 +94,8 @@ pub struct Part {
     pub readings: Vec<CountReading>,
     /// Readings that there was no room for.
     pub readings_dropped: u64,
+    /// Events that were replaced by others.
+    pub changed: Vec<ChangedEvent>,
     /// Readings of counts that were no longer the task's.
     pub stale: Vec<StaleReading>,
     /// When sets had the counters, if that was not all the time.

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::smp;
 use kernel::counting::job::sets::named_cpus;
-use kernel::counting::job::{Sets, whole};
+use kernel::counting::job::{Sets, Shares, whole};
 use kernel::processors::{Member, agreement};
 use kernel::tasks::{Machine as _, Summary, run_beating};
 use protocol::count::Count;
@@ -64,15 +64,22 @@ pub fn count(
     let mut watched = Vec::new();
     for &cpu in &cpus {
         let has = processors.pmu(cpu).map_err(|why| alloc::format!("processor {cpu}: {why}"))?;
-        let watch = Watch::new(item, sets.shares(cpu), has.clone());
-        watched.push((cpu, watch.listening(|| Remote::open(item, index, known, processors))));
+        let watch = Watch::new(item, sets.shares(cpu), Some(has.clone()));
+        let about = (known, sets.why_not());
+        watched.push((cpu, watch.listening(|| Remote::open(item, index, about, processors))));
+    }
+    if let (true, true, Some(&cpu)) = (item.console, watched.is_empty(), named.first()) {
+        // Somebody is told why, and lets the tasks go on.
+        let watch = Watch::new(item, Shares::default(), None);
+        let about = (known, sets.why_not());
+        watched.push((cpu, watch.listening(|| Remote::open(item, index, about, processors))));
     }
     let (workload, heart) = (&item.workload, processors.heart());
     let ran = run_beating(workload, item.limit_us, processors, &mut watched, heart);
     let Summary { mut tasks, switches, ticks, together, .. } = ran?;
     processors.explain(workload, &mut tasks);
     let mut parts = Vec::new();
-    for (cpu, watch) in watched {
+    for (cpu, watch) in watched.into_iter().filter(|(_, watch)| watch.counts()) {
         let part = watch.part();
         parts.push((
             cpu,

@@ -83,12 +83,16 @@ impl Sink for Line {
         }
     }
 
-    fn receive(&mut self) -> Option<Received> {
-        Some(match self.ports.receive()? {
-            uart::Received::Byte(byte) => Received::Byte(byte),
-            uart::Received::Overrun => Received::Overrun,
-            uart::Received::Damaged => Received::Damaged,
-        })
+    fn receive(&mut self) -> Option<(usize, Received)> {
+        let (port, received) = self.ports.receive()?;
+        Some((
+            port,
+            match received {
+                uart::Received::Byte(byte) => Received::Byte(byte),
+                uart::Received::Overrun => Received::Overrun,
+                uart::Received::Damaged => Received::Damaged,
+            },
+        ))
     }
 }
 

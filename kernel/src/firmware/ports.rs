@@ -57,13 +57,15 @@ pub struct Ports {
     pub refused: Vec<String>,
     /// Why the usual port is not open.
     first: Option<UartError>,
+    /// The port that is asked first for what has come in: the one behind that which had something last.
+    asked: usize,
 }
 
 impl Ports {
     /// Opens those that can be found without ACPI's tables.
     pub fn open(wanted: SerialPorts, baud: u32) -> Self {
-        let mut ports =
-            Self { wanted, baud, open: [const { None }; MOST], refused: Vec::new(), first: None };
+        let open = [const { None }; MOST];
+        let mut ports = Self { wanted, baud, open, refused: Vec::new(), first: None, asked: 0 };
         match ports.wanted.clone() {
             SerialPorts::Auto | SerialPorts::All => {
                 ports.first = ports.legacy(SerialPort::Com(1)).err();
@@ -220,9 +222,19 @@ impl Ports {
         }
     }
 
-    /// What has come in on one of them, if something has.
-    pub fn receive(&mut self) -> Option<Received> {
-        self.open.iter_mut().flatten().find_map(|port| port.uart.receive())
+    /// What has come in on one of them, if something has, and on which. One that always has something keeps none of the others
+    /// from being heard.
+    pub fn receive(&mut self) -> Option<(usize, Received)> {
+        let asked = self.asked;
+        let turn = (asked..MOST).chain(0..asked);
+        let found = turn.into_iter().find_map(|place| {
+            let port = self.open[place].as_mut()?;
+            Some((place, port.uart.receive()?))
+        });
+        if let Some((place, _)) = found {
+            self.asked = (place + 1) % MOST;
+        }
+        found
     }
 
     /// Why the report is kept nowhere, or not all of it, if that is so.

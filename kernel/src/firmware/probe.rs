@@ -33,8 +33,8 @@ pub struct Machine {
     pub apic_timer_hz: u64,
     /// ACPI's facts.
     pub platform: Platform,
-    /// The kind of each processor's core.
-    pub kinds: Vec<Option<CoreKind>>,
+    /// Each processor in use by its number, and the kind of its core.
+    pub kinds: Vec<(u16, Option<CoreKind>)>,
     /// Components of the extended state that are switched on.
     pub extended: u64,
     /// The screen.
@@ -199,7 +199,10 @@ pub fn machine(
         clock,
         apic_timer_hz,
         platform,
-        kinds: told.iter().map(|own| own.as_ref().map(|own| own.core)).collect(),
+        kinds: told
+            .iter()
+            .map(|(number, own)| (*number as u16, own.as_ref().map(|own| own.core)))
+            .collect(),
         extended,
         display,
         lines,
@@ -235,8 +238,8 @@ fn watchdog(
     if works { Ok("counter NMI") } else { Err("the NMI of a counter's overflow did not come") }
 }
 
-/// What each processor tells of the kind of its core.
-fn kinds(ramdisk: Option<&'static [u8]>) -> Vec<Option<machine::OwnKind>> {
+/// What each processor in use tells of the kind of its core, with its number.
+fn kinds(ramdisk: Option<&'static [u8]>) -> Vec<(u32, Option<machine::OwnKind>)> {
     // Of one alone nothing but the kind is wanted.
     let several = smp::count() > 1;
     let own = |_| {
@@ -254,7 +257,8 @@ fn kinds(ramdisk: Option<&'static [u8]>) -> Vec<Option<machine::OwnKind>> {
             event_tables: names.map(|names| names.record),
         })
     };
-    smp::on_all(own).unwrap_or_default()
+    let own = smp::on_all(own).unwrap_or_default();
+    smp::in_use().map(|one| one.index() as u32).zip(own).collect()
 }
 
 fn device_error(text: &str) -> Record {

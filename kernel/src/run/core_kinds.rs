@@ -10,8 +10,9 @@ use protocol::count::Bind;
 use protocol::job::{Item, Processors};
 use protocol::workload::{Task, Workload};
 
-/// Of each processor in use, in the order of their numbers: the kind of its core, if it tells.
-pub type Kinds = [Option<CoreKind>];
+/// Each processor in use by its number, in their order, and the kind of its core, if it tells. Numbers have gaps where a
+/// processor did not start.
+pub type Kinds = [(u16, Option<CoreKind>)];
 
 /// An item, or what of it one kind of core does.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ fn refusal(item: &Item, kinds: &Kinds) -> Option<String> {
 
 /// The kinds that there are.
 fn existing(kinds: &Kinds) -> Vec<CoreKind> {
-    let mut each: Vec<CoreKind> = kinds.iter().flatten().copied().collect();
+    let mut each: Vec<CoreKind> = kinds.iter().filter_map(|(_, kind)| *kind).collect();
     each.sort_unstable();
     each.dedup();
     each
@@ -138,19 +139,22 @@ fn in_workload(workload: &mut Workload, kinds: &Kinds) {
 
 /// The processors whose core is of the kind of the first one's.
 fn alike(kinds: &Kinds) -> Vec<u16> {
-    let all = (0..).zip(kinds).filter(|(_, kind)| Some(*kind) == kinds.first());
-    all.map(|(place, _)| place).collect()
+    let first = kinds.first().map(|(_, kind)| kind);
+    let all = kinds.iter().filter(|(_, kind)| Some(kind) == first);
+    all.map(|(number, _)| *number).collect()
 }
 
 /// Why a task cannot move between the processors that it names: what different kinds of core count is different things.
 fn of_several_kinds(task: &Task, kinds: &Kinds) -> Option<String> {
     let Some(Affinity::These(cpus)) = &task.cpus else { return None };
-    let kind = |cpu: u16| kinds.get(usize::from(cpu)).copied().flatten();
-    let first = kind(*cpus.first()?)?;
-    let other =
-        cpus.iter().find(|&&cpu| kind(cpu) != Some(first) && usize::from(cpu) < kinds.len());
-    let (cpu, other) = (cpus[0], *other?);
-    let is = kind(other).map_or("of none that is told".to_string(), |kind| kind.to_string());
+    let kind = |cpu: u16| kinds.iter().find(|(number, _)| *number == cpu).map(|(_, kind)| *kind);
+    let Some(&cpu) = cpus.first() else {
+        return Some(format!("task `{}`: it is not known which processors are in use", task.name));
+    };
+    let first = kind(cpu)??;
+    let mut others = cpus.iter().filter_map(|&cpu| Some((cpu, kind(cpu)?)));
+    let (other, its) = others.find(|(_, kind)| *kind != Some(first))?;
+    let is = its.map_or("of none that is told".to_string(), |kind| kind.to_string());
     Some(format!(
         "task `{}`: cpus names cores of different kinds, which count different things: processor {cpu} is {first}, {other} is {is}",
         task.name
@@ -160,9 +164,8 @@ fn of_several_kinds(task: &Task, kinds: &Kinds) -> Option<String> {
 /// The processor of number `number` among those of a kind.
 fn processor(core: CoreKind, number: u16, kinds: &Kinds) -> Result<u16, String> {
     let of = |core: CoreKind| {
-        let all = (0u16..).zip(kinds);
-        let all = all.filter(|(_, kind)| **kind == Some(core)).map(|(place, _)| place);
-        all.collect::<Vec<u16>>()
+        let all = kinds.iter().filter(|(_, kind)| *kind == Some(core));
+        all.map(|(number, _)| *number).collect::<Vec<u16>>()
     };
     let own = of(core);
     if let Some(found) = own.get(usize::from(number)) {
@@ -194,8 +197,12 @@ mod tests {
     use crate::snippet::measure::tests::nop;
     use CoreKind::{Efficient, LowPower, Performance};
 
-    const HYBRID: [Option<CoreKind>; 4] =
-        [Some(Performance), Some(Performance), Some(Efficient), Some(Efficient)];
+    const HYBRID: [(u16, Option<CoreKind>); 4] = [
+        (0, Some(Performance)),
+        (1, Some(Performance)),
+        (2, Some(Efficient)),
+        (3, Some(Efficient)),
+    ];
 
     fn task() -> Task<'static> {
         Task {
@@ -245,8 +252,8 @@ mod tests {
         let each = [(None, None, Some(Performance), true), (None, None, Some(Efficient), false)];
         assert_eq!(seen(on(None, None), &HYBRID), each);
         let plain = [(None, None, None, false)];
-        assert_eq!(seen(on(None, None), &[Some(Performance); 2]), plain);
-        assert_eq!(seen(on(None, None), &[None, None]), plain);
+        assert_eq!(seen(on(None, None), &[(0, Some(Performance)), (1, Some(Performance))]), plain);
+        assert_eq!(seen(on(None, None), &[(0, None), (1, None)]), plain);
     }
 
     #[test]
@@ -292,7 +299,14 @@ mod tests {
             (count.workload.cpus_of(0), refused)
         };
         assert_eq!(found(Affinity::Any, &HYBRID), (vec![0, 1], None));
-        assert_eq!(found(Affinity::Any, &[None; 3]), (vec![0, 1, 2], None));
+        // The second one did not start.
+        assert_eq!(found(Affinity::Any, &[0, 2, 3].map(|n| (n, None))), (vec![0, 2, 3], None));
+        let gaps = [(0, Some(Performance)), (2, Some(Efficient)), (5, Some(Performance))];
+        assert_eq!(found(Affinity::Any, &gaps), (vec![0, 5], None));
+        assert!(found(Affinity::These(vec![0, 2]), &gaps).1.is_some());
+        assert_eq!(found(Affinity::These(vec![5, 0]), &gaps), (vec![5, 0], None));
+        let unknown = "task `t`: it is not known which processors are in use";
+        assert_eq!(found(Affinity::Any, &[]), (vec![], Some(unknown.to_string())));
         assert_eq!(found(Affinity::These(vec![3, 2]), &HYBRID), (vec![3, 2], None));
         // One that is not there is refused where it is missed.
         assert_eq!(found(Affinity::These(vec![3, 9]), &HYBRID), (vec![3, 9], None));
@@ -323,7 +337,7 @@ mod tests {
             (
                 Efficient,
                 None,
-                &[None, None],
+                &[(0, None), (1, None)],
                 "core = \"efficient\", but this processor does not distinguish kinds of core"
                     .to_string(),
             ),

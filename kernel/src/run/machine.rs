@@ -70,7 +70,7 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// Why the tasks cannot run or the PMU refuses, in a sentence.
     fn count(&mut self, item: &Count) -> Result<CountResult, String>;
     /// The kind of each processor's core, by their numbers, where the processors tell.
-    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+    fn kinds(&mut self) -> Vec<(u16, Option<CoreKind>)> {
         Vec::new()
     }
     /// Measures a snippet on several processors, of a kind of core where one is given, as item `index`.

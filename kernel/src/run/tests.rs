@@ -57,7 +57,7 @@ struct Clocked {
     /// Names of what was provided.
     provided: Vec<String>,
     /// Kinds of its cores.
-    cores: Vec<Option<CoreKind>>,
+    cores: Vec<(u16, Option<CoreKind>)>,
 }
 
 impl Clocked {
@@ -324,7 +324,7 @@ impl Machine for Clocked {
             _ => Err("one task at a time".into()),
         }
     }
-    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+    fn kinds(&mut self) -> Vec<(u16, Option<CoreKind>)> {
         self.cores.clone()
     }
     fn processors(

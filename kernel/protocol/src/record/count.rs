@@ -76,6 +76,9 @@ pub struct CountResult {
     /// Readings that there was no room for here. The tasks were answered.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub readings_dropped: u64,
+    /// Events that a console replaced by others, in that order: readings from before are of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedEvent>,
     /// Readings of counts that were no longer the task's, which it was told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<StaleReading>,
@@ -119,9 +122,9 @@ impl CountResult {
     pub fn named_readings(&self) -> Vec<(String, CountValue)> {
         let mut all = Vec::new();
         for (index, reading) in self.readings.iter().enumerate() {
-            let of = |one: &CountReading| (one.task, one.set, one.event);
-            let before = self.readings[..index].iter().filter(|one| of(one) == of(reading));
-            let (number, [task, event]) = (before.count() + 1, self.names_of(reading));
+            let names = self.names_of(reading);
+            let before = self.readings[..index].iter().filter(|one| self.names_of(one) == names);
+            let (number, [task, event]) = (before.count() + 1, names);
             for (what, value) in [("task", reading.own), ("children of", reading.children)] {
                 all.push((format!("{event}, {what} {task}, reading {number}"), value));
             }
@@ -153,6 +156,9 @@ impl CountResult {
         let set = self.sets.get(reading.set as usize);
         let events = set.map_or(&self.events, |set| &set.events);
         let event = events.get(reading.event as usize).map_or("", |event| &*event.event);
+        let mut later = self.changed.iter().skip(reading.changed as usize);
+        let replaced = later.find(|one| (one.set, one.event) == (reading.set, reading.event));
+        let event = replaced.map_or(event, |one| &one.was);
         let set = set.map_or(String::new(), |set| format!("{}: ", set.name));
         let task = self.tasks.get(usize::from(reading.task)).map_or("", |task| &*task.name);
         [task.to_string(), format!("{set}{event}")]
@@ -317,6 +323,19 @@ pub struct CountShare {
     pub tasks: Vec<CountValue>,
 }
 
+/// An event that a console replaced by another.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangedEvent {
+    /// Its set: an index of [`CountResult::sets`], if there are any.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub set: u32,
+    /// Its place, as an index into the set's events.
+    pub event: u32,
+    /// The text that it had.
+    pub was: String,
+}
+
 /// What a task read of itself, by `int 0x85`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -328,6 +347,9 @@ pub struct CountReading {
     pub set: u32,
     /// The event, as an index into the set's events.
     pub event: u32,
+    /// How many of [`CountResult::changed`] there were before.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub changed: u32,
     /// TSC ticks since counting began.
     pub tsc: u64,
     /// What the task itself had come to.

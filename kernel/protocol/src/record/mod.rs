@@ -32,8 +32,8 @@ pub use cores::{
     Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
 };
 pub use count::{
-    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountShare, CountSnapshot,
-    CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
+    ChangedEvent, CountCpu, CountGate, CountInterval, CountReading, CountResult, CountShare,
+    CountSnapshot, CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};

@@ -172,6 +172,13 @@ impl CountRun {
             series.begins_anew(claim, index, request.preset);
         }
         let count = value(&now.counts()[index]);
+        let number = self
+            .held
+            .iter()
+            .find(|held| held.bindings.iter().any(|&one| self.contexts.claim(one) == Some(*claim)));
+        if let Some(held) = number.filter(|_| before.text != request.text) {
+            self.readings.changes([held.number, index], before.text.clone());
+        }
         Ok((index, ConsoleBefore { event: before.text, every: before.every, count }))
     }
 }

@@ -5,9 +5,10 @@ use super::super::owner::Claim;
 use super::super::{Count, Platform};
 use super::{Held, Part, value};
 use crate::tasks::Read;
+use alloc::string::String;
 use alloc::vec::Vec;
 use protocol::limits::MAX_READINGS;
-use protocol::record::{CountReading, StaleReading};
+use protocol::record::{ChangedEvent, CountReading, StaleReading};
 
 /// The readings of one processor.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub(super) struct Readings {
     rows: Vec<CountReading>,
     stale: Vec<StaleReading>,
     dropped: u64,
+    changed: Vec<ChangedEvent>,
     /// What each task has read last: the claim, and its set.
     last: Vec<Option<(Claim, u32)>>,
 }
@@ -24,7 +26,7 @@ impl Readings {
     pub(super) fn new(tasks: u16) -> Self {
         let last = alloc::vec![None; usize::from(tasks)];
         let (rows, stale) = (Vec::with_capacity(MAX_READINGS), Vec::with_capacity(MAX_READINGS));
-        Self { rows, stale, dropped: 0, last }
+        Self { rows, stale, dropped: 0, changed: Vec::new(), last }
     }
 
     /// A task reads its count of event number `event` of the set that counts it, in the job's order. `None`: no set counts it, the
@@ -62,6 +64,7 @@ impl Readings {
             task,
             set,
             event: request as u32,
+            changed: self.changed.len() as u32,
             tsc,
             own: value(&own),
             children: value(&children),
@@ -74,11 +77,17 @@ impl Readings {
         Ok(both.map(|(own, children)| Read::Counts { own, children }))
     }
 
+    /// Another event comes to the place of one, in the kernel between two tasks: what is read from here on is of that.
+    pub(super) fn changes(&mut self, [set, event]: [usize; 2], was: String) {
+        self.changed.push(ChangedEvent { set: set as u32, event: event as u32, was });
+    }
+
     /// The readings, and how many found no room.
     pub(super) fn rows(&mut self, part: &mut Part) {
         (part.readings, part.stale) =
             (core::mem::take(&mut self.rows), core::mem::take(&mut self.stale));
         part.readings_dropped = self.dropped;
+        part.changed = core::mem::take(&mut self.changed);
     }
 }
 

@@ -98,6 +98,15 @@ impl Sets {
         cpus
     }
 
+    /// Why events and sets are not counted, in a line; empty: all are.
+    #[must_use]
+    pub fn why_not(&self) -> String {
+        let events = self.planned.iter().flat_map(|planned| &planned.uncounted);
+        let events = events.map(|one| alloc::format!("{}: {}", one.event, one.reason));
+        let all: Vec<String> = events.chain(self.barred.iter().flatten().cloned()).collect();
+        all.join("; ")
+    }
+
     /// What processor `cpu` counts.
     #[must_use]
     pub fn shares(&self, cpu: u16) -> Shares {

@@ -36,6 +36,7 @@ pub fn whole(item: &count::Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountR
         readings_dropped: parts.iter().map(|(_, part)| part.readings_dropped).sum(),
         readings: parts.iter().flat_map(|(_, part)| part.readings.iter().copied()).collect(),
         dropped: parts.iter().map(|(_, part)| part.dropped).sum(),
+        changed: parts.iter().flat_map(|(_, part)| part.changed.iter().cloned()).collect(),
         stale: parts.iter().flat_map(|(_, part)| part.stale.iter().copied()).collect(),
         bindings_dropped: parts.iter().map(|(_, part)| part.bindings_dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),

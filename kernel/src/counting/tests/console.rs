@@ -41,6 +41,39 @@ fn one(told: Result<Vec<ConsoleSet>, String>) -> (ConsoleState, u64, u64) {
 }
 
 #[test]
+fn m7_what_was_read_before_a_change_has_the_name_that_the_event_had() {
+    for (model, mut bench, driver, known) in machines() {
+        let job = two_sets();
+        let (sets, mut run) = begun(&job, (&mut bench, &driver), &known);
+        let event = run.obey(&Command::List, (&job, &known), &mut bench).unwrap()[0].events[0]
+            .event
+            .clone();
+        let read = |run: &mut CountRun, bench: &mut FakeMachine, task: u16| {
+            run.switched(None, Some(task), bench).unwrap();
+            bench.run(Ring::User, 100);
+            run.reads(task, 0, bench).unwrap();
+            run.switched(Some(task), None, bench).unwrap();
+        };
+        for (line, task) in
+            [("list", 0), ("modify a 1 event=r00c2:u", 0), ("list", 2), ("modify a 1 every=9", 0)]
+        {
+            run.obey(&parse(line).unwrap(), (&job, &known), &mut bench).unwrap();
+            read(&mut run, &mut bench, task);
+        }
+        let result = whole(&job, sets, vec![(0, run.finish(&mut bench).unwrap())]);
+        let names: Vec<String> =
+            result.named_readings().into_iter().map(|(name, _)| name).step_by(2).collect();
+        let expected = [
+            format!("a: {event}, task , reading 1"),
+            "a: r00c2:u, task , reading 1".to_string(),
+            format!("b: {event}, task , reading 1"),
+            "a: r00c2:u, task , reading 2".to_string(),
+        ];
+        assert_eq!(names, expected, "{model:?}");
+    }
+}
+
+#[test]
 fn m7_a_set_is_stopped_changed_started_turned_and_ended_and_the_others_go_on() {
     use ConsoleState::{Counts, Ended, Stopped};
     for (model, mut bench, driver, known) in machines() {

@@ -65,6 +65,15 @@ impl Processor {
         self.deferred().map_or(write, |deferred| deferred.take(write))
     }
 
+    /// Lets counters run that the PMI's handler let run: its way back starts none of those that are put off.
+    pub fn go_on(&mut self) {
+        let Some(deferred) = self.deferred() else { return };
+        for write in deferred.on() {
+            // SAFETY: a register of the driver's, which took such a value when the set was bound.
+            unsafe { write.put() };
+        }
+    }
+
     /// Gives the PMI back.
     pub fn close(self) {
         if let Some(deferred) = self.deferred {

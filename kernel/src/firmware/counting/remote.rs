@@ -18,30 +18,33 @@ use protocol::record::ConsoleSet;
 pub struct Remote<'a> {
     console: Console<'a>,
     item: &'a Count<'a>,
-    known: &'a Known<'a>,
+    known: Option<&'a Known<'a>>,
+    /// Why nothing can be counted, if that is so.
+    nothing: String,
     /// TSC ticks that a task may wait.
     most: u64,
 }
 
 impl<'a> Remote<'a> {
-    /// The console of an item of that index. `None`: the item has none, or nothing can come in.
+    /// The console of an item of that index, of whose events nothing can be counted for the reasons `nothing`, if anything is there.
+    /// `None`: the item has none, or nothing can come in.
     pub fn open(
         item: &'a Count<'a>,
         index: u32,
-        known: Option<&'a Known<'a>>,
+        (known, nothing): (Option<&'a Known<'a>>, String),
         processors: &Processors<'a>,
     ) -> Option<Self> {
         let terminal = processors.heart().filter(|_| item.console)?.terminal()?;
         let hz = u128::from(processors.tsc_hz());
         let most = u128::from(item.limit_us) * hz / 1_000_000;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        Some(Self { console: Console::open(index, terminal), item, known: known?, most })
+        Some(Self { console: Console::open(index, terminal), item, known, nothing, most })
     }
 
     /// Does what lines have come in that say something, between two tasks.
-    pub fn listen(&mut self, run: &mut CountRun, processor: &mut Processor) {
-        let (item, known) = (self.item, self.known);
-        self.console.listen(&mut Counted { run, processor, item, known });
+    pub fn listen(&mut self, counted: Option<(&mut CountRun, &mut Processor)>) {
+        let (item, known, nothing) = (self.item, self.known, &*self.nothing);
+        self.console.listen(&mut Counted { counted, item, known, nothing });
     }
 
     /// Waits until somebody says that `task` may go on. Nothing counts meanwhile. `alive` is told the time.
@@ -51,12 +54,14 @@ impl<'a> Remote<'a> {
     pub fn wait(
         &mut self,
         task: u16,
-        (run, processor): (&mut CountRun, &mut Processor),
+        mut counted: Option<(&mut CountRun, &mut Processor)>,
         alive: &mut dyn FnMut(u64),
     ) -> Result<(), String> {
-        run.halt(processor).map_err(|error| error.to_string())?;
+        if let Some((run, processor)) = &mut counted {
+            run.halt(*processor).map_err(|error| error.to_string())?;
+        }
         let (item, known, begin) = (self.item, self.known, tsc::now());
-        let mut counted = Counted { run, processor, item, known };
+        let mut counted = Counted { counted, item, known, nothing: &self.nothing };
         self.console.begin_wait(task, &mut counted);
         while self.console.is_waiting() {
             self.console.listen(&mut counted);
@@ -67,24 +72,29 @@ impl<'a> Remote<'a> {
             }
             spin_loop();
         }
-        run.go_on(processor).map_err(|error| error.to_string())
+        counted.counted.map_or(Ok(()), |(run, processor)| {
+            run.go_on(processor).map_err(|error| error.to_string())
+        })
     }
 }
 
-/// What a processor counts.
+/// What a processor counts, if it does.
 struct Counted<'a> {
-    run: &'a mut CountRun,
-    processor: &'a mut Processor,
+    counted: Option<(&'a mut CountRun, &'a mut Processor)>,
     item: &'a Count<'a>,
-    known: &'a Known<'a>,
+    known: Option<&'a Known<'a>>,
+    nothing: &'a str,
 }
 
 impl Controlled for Counted<'_> {
     fn now(&mut self) -> u64 {
-        self.run.since_begin(self.processor)
+        self.counted.as_mut().map_or(0, |(run, processor)| run.since_begin(*processor))
     }
 
     fn obey(&mut self, command: &Command) -> Result<Vec<ConsoleSet>, String> {
-        self.run.obey(command, (self.item, self.known), self.processor)
+        let Some(((run, processor), known)) = self.counted.as_mut().zip(self.known) else {
+            return Err(alloc::format!("nothing is counted: {}", self.nothing));
+        };
+        run.obey(command, (self.item, known), *processor)
     }
 }

@@ -44,6 +44,7 @@ pub fn on_pmi(frame: &mut TrapFrame) {
         if let Some(running) = own.load(Ordering::Relaxed).cast::<Running>().as_mut() {
             let done = running.run.interrupt(&mut running.processor);
             running.note(done);
+            running.processor.go_on();
         }
     }
 }
@@ -88,7 +89,8 @@ impl Running {
 pub struct Watch<'a> {
     item: &'a Count<'a>,
     shares: Shares,
-    has: Capabilities,
+    /// The PMU; `None`: nothing can be counted, and somebody listens all the same.
+    has: Option<Capabilities>,
     /// Where each task begins.
     begins: Vec<Begin>,
     /// The tasks with breakpoints, and these. They are set while their task has the processor.
@@ -102,7 +104,7 @@ pub struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// For a processor with this PMU, which counts these shares.
-    pub fn new(item: &'a Count<'a>, shares: Shares, has: Capabilities) -> Self {
+    pub fn new(item: &'a Count<'a>, shares: Shares, has: Option<Capabilities>) -> Self {
         let done = Err("it was not counted".to_string());
         let running = AtomicPtr::new(ptr::null_mut());
         Self {
@@ -126,17 +128,28 @@ impl<'a> Watch<'a> {
     #[cold]
     fn between_tasks(
         &mut self,
-        with: impl FnOnce(&mut Remote, &mut CountRun, &mut Processor) -> Result<(), String>,
+        with: impl FnOnce(&mut Remote, Option<(&mut CountRun, &mut Processor)>) -> Result<(), String>,
     ) {
         let Some(mut remote) = self.remote.take() else { return };
+        if self.has.is_none() {
+            // Nothing can go wrong where nothing is counted.
+            let _ = with(&mut remote, None);
+            self.remote = Some(remote);
+            return;
+        }
         self.tell(|running| {
             let task = running.run.current();
             running.switch(None);
-            let done = with(&mut remote, &mut running.run, &mut running.processor);
+            let done = with(&mut remote, Some((&mut running.run, &mut running.processor)));
             running.note(done);
             running.switch(task);
         });
         self.remote = Some(remote);
+    }
+
+    /// Whether anything can be counted.
+    pub const fn counts(&self) -> bool {
+        self.has.is_some()
     }
 
     /// What was counted.
@@ -183,10 +196,11 @@ impl Observer for Watch<'_> {
     }
 
     fn opened(&mut self) {
+        let Some(has) = self.has.clone() else { return };
         // SAFETY: on the processor that is counted, whose PMU the firmware owns; interrupts are off.
         let mut processor = unsafe { Processor::open() };
         let shares = core::mem::take(&mut self.shares);
-        let driver = Driver::new(self.has.clone());
+        let driver = Driver::new(has);
         if shares.sets.iter().any(|share| sees_the_kernel(self.item, &share.set)) {
             // SAFETY: likewise; the tasks to come are those of this item.
             unsafe { processor.defer(&driver) };
@@ -294,13 +308,16 @@ impl Observer for Watch<'_> {
     /// What the tick does with the counters is the kernel's.
     fn tick(&mut self) {
         let mut remote = self.remote.take();
+        if let (Some(remote), None) = (&mut remote, &self.has) {
+            remote.listen(None);
+        }
         self.tell(|running| {
             let task = running.run.current();
             running.switch(None);
             let done = running.run.tick(task, &mut running.processor);
             running.note(done);
             if let Some(remote) = &mut remote {
-                remote.listen(&mut running.run, &mut running.processor);
+                remote.listen(Some((&mut running.run, &mut running.processor)));
             }
             running.switch(task);
         });
@@ -308,6 +325,6 @@ impl Observer for Watch<'_> {
     }
 
     fn waits(&mut self, task: u16, alive: &mut dyn FnMut(u64)) {
-        self.between_tasks(|remote, run, processor| remote.wait(task, (run, processor), alive));
+        self.between_tasks(|remote, counted| remote.wait(task, counted, alive));
     }
 }

@@ -147,7 +147,7 @@ impl run::Machine for Target<'_> {
         counting::count(item, self.item, self.machine, &mut processors)
     }
 
-    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+    fn kinds(&mut self) -> Vec<(u16, Option<CoreKind>)> {
         self.machine.kinds.clone()
     }
 

@@ -148,7 +148,7 @@ fn x13_each_kind_of_core_that_fails_has_its_error_and_the_last_ends_the_item() {
         contention: None,
     };
     let kinds = vec![Some(CoreKind::Performance), Some(CoreKind::Efficient)];
-    let mut machine = Clocked { cores: kinds, ..Clocked::new(1) };
+    let mut machine = Clocked { cores: (0..).zip(kinds).collect(), ..Clocked::new(1) };
     let items = vec![Item::Processors(on_all), Item::Snippet(nop("behind"))];
     let (all, end) = run_job(&mut machine, &Job { items, ..job(vec![]) });
     let [Record::Error(first), Record::Error(second), Record::Result(_)] = &all[..] else {

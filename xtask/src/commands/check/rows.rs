@@ -1,7 +1,9 @@
-//! Whether the guide's table of rows names tests that exist.
+//! Whether the guide's table of rows names tests that exist, and whether each row has its texts.
 //!
 //! A row is a line `| I3 | what it is | `test`, `other_test` |`: a letter and a number, and in the last cell each
 //! test by the name of its function.
+
+mod texts;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +19,8 @@ pub(super) fn check(root: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut functions = BTreeSet::new();
     collect(root, &mut functions).map_err(|error| format!("{}: {error}", root.display()))?;
-    let wrong = self::wrong(&text, &functions);
+    let mut wrong = self::wrong(&text, &functions);
+    wrong.extend(texts::wrong(&text));
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
