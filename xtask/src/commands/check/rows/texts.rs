@@ -49,7 +49,7 @@ pub(super) fn wrong(page: &str) -> Vec<String> {
         match of(FORMS)[..] {
             [forms] if WHERE.iter().any(|word| forms.contains(word)) => {}
             [_] => {
-                wrong.push(format!("row {id}: its forms name no kind of item, command or library"))
+                wrong.push(format!("row {id}: its forms name no kind of item, command or library"));
             }
             ref other => wrong.push(format!("row {id} has {} texts of forms", other.len())),
         }
@@ -64,7 +64,7 @@ pub(super) fn wrong(page: &str) -> Vec<String> {
                 }
             }
             ref other => {
-                wrong.push(format!("row {id} has {} texts of what x86 cannot give", other.len()))
+                wrong.push(format!("row {id} has {} texts of what x86 cannot give", other.len()));
             }
         }
     }
