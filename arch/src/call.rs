@@ -78,10 +78,41 @@ impl Function {
         })
     }
 
-    /// Calls the function by `call`, which gets its entry, with the exit ready for exceptions.
-    pub(crate) fn guarded(&self, call: impl FnOnce(u64)) -> Result<(), Box<Trap>> {
+    /// Runs the code until `again`, which is asked after each run, says no. The state that the firmware depends on is compared after
+    /// each run, and put back where it differs, with what it was before the first one: so it is saved once.
+    ///
+    /// # Errors
+    /// The exception that ended a run; there is none after it.
+    ///
+    /// # Safety
+    /// As for [`Function::run`].
+    pub unsafe fn run_while(&self, mut again: impl FnMut() -> bool) -> Result<(), Box<Trap>> {
         let running = &smp::this().call;
         let state = Core::save();
+        loop {
+            self.once(running, &state, |entry| {
+                // SAFETY: as in `run`.
+                let function: extern "sysv64" fn() = unsafe { core::mem::transmute(entry) };
+                function();
+            })?;
+            if !again() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Calls the function by `call`, which gets its entry, with the exit ready for exceptions.
+    pub(crate) fn guarded(&self, call: impl FnOnce(u64)) -> Result<(), Box<Trap>> {
+        self.once(&smp::this().call, &Core::save(), call)
+    }
+
+    #[inline(always)]
+    fn once(
+        &self,
+        running: &Running,
+        state: &Core,
+        call: impl FnOnce(u64),
+    ) -> Result<(), Box<Trap>> {
         running.exit.store(self.exit, Ordering::Relaxed);
         watchdog::enter();
         call(self.entry);
@@ -90,7 +121,9 @@ impl Function {
         running.exit.store(0, Ordering::Relaxed);
         // SAFETY: the values that were in force when the call began.
         unsafe { state.restore() };
-        if running.trapped.swap(false, Ordering::Relaxed) {
+        // Only an exception of this processor writes it, and none comes between.
+        if running.trapped.load(Ordering::Relaxed) {
+            running.trapped.store(false, Ordering::Relaxed);
             return Err(Box::new(
                 running.trap.lock().take().expect("a trapped call leaves its frame"),
             ));

@@ -223,28 +223,33 @@ impl Uart {
         sent
     }
 
-    /// What `send_bytes` of the library does, by one string instruction: below a hypervisor that is one exit and not one for
-    /// each byte.
+    /// What `send_bytes` of the library does, by one string instruction for as much as the FIFO holds: below a hypervisor that is one
+    /// exit and not one for each byte. As often as the line, which may be a virtual one, has room at once.
     fn burst(&mut self, port: u16, bytes: &[u8]) -> usize {
-        // SAFETY: the line status register of the device. Flow control is off: `open` requests none.
-        let status =
-            LSR::from_bits_retain(unsafe { self.device.backend_mut().read(offsets::LSR as u8) });
-        self.received |= status & WRONG;
-        if bytes.is_empty() || !status.contains(LSR::THR_EMPTY) {
-            return 0;
+        let most = if self.device.fifo_enabled() { FIFO_SIZE } else { 1 };
+        let mut rest = bytes;
+        loop {
+            // SAFETY: the line status register of the device. Flow control is off: `open` requests none.
+            let status = LSR::from_bits_retain(unsafe {
+                self.device.backend_mut().read(offsets::LSR as u8)
+            });
+            self.received |= status & WRONG;
+            if rest.is_empty() || !status.contains(LSR::THR_EMPTY) {
+                return bytes.len() - rest.len();
+            }
+            let count = rest.len().min(most);
+            // SAFETY: the data register of a UART that has room for so many bytes, which are in `rest`; the direction flag is
+            // clear (System V ABI 3.2.1).
+            unsafe {
+                asm!(
+                    "rep outsb",
+                    in("dx") port + offsets::DATA as u16,
+                    inout("rsi") rest.as_ptr() => _, inout("rcx") count => _,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            rest = &rest[count..];
         }
-        let count = bytes.len().min(if self.device.fifo_enabled() { FIFO_SIZE } else { 1 });
-        // SAFETY: the data register of a UART that has room for so many bytes, which are in `bytes`; the direction flag is
-        // clear (System V ABI 3.2.1).
-        unsafe {
-            asm!(
-                "rep outsb",
-                in("dx") port + offsets::DATA as u16,
-                inout("rsi") bytes.as_ptr() => _, inout("rcx") count => _,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        count
     }
 
     /// What has come in next, if something has.

@@ -45,6 +45,18 @@ pub trait Runner {
     /// The exception that ended it.
     fn run(&mut self) -> Result<u64, Box<Trap>>;
 
+    /// Where a run is nothing but the call of what was loaded, and a figure of the TSC: makes `warmup` runs and `runs` more, appends
+    /// the ticks of the latter to `ticks`, and tells how far the item is. `None`: a run is more than that, and none was made.
+    fn run_bare(
+        &mut self,
+        [warmup, runs]: [u64; 2],
+        ticks: &mut Vec<u64>,
+        within: &mut Within,
+    ) -> Option<Result<(), Box<Trap>>> {
+        let _ = (warmup, runs, ticks, within);
+        None
+    }
+
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
 
@@ -308,6 +320,13 @@ fn runs(
     let mut values: Vec<Vec<u64>> =
         (0..=others).map(|_| Vec::with_capacity(snippet.runs as usize)).collect();
     runner.take_smis();
+    if others == 0
+        && metered.is_empty()
+        && let Some(ended) = runner.run_bare([warmup, snippet.runs.into()], &mut values[0], within)
+    {
+        ended.map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
+        return Ok(Runs { values, smis: runner.take_smis(), used: None });
+    }
     let mut used: Metered = None;
     for run in 0..warmup + u64::from(snippet.runs) {
         if run == warmup {

@@ -77,13 +77,31 @@ impl Target<'_> {
             && self.asked.controls.is_bare()
     }
 
+    /// What the last run left in memory.
+    ///
+    /// # Safety
+    /// The arena is mapped, and no foreign code runs while this is borrowed.
+    unsafe fn left<'a>() -> &'a emit::Data {
+        // SAFETY: the caller's promise; any bytes are such data.
+        unsafe { &*(PLACE.data as *const emit::Data) }
+    }
+
     /// A run of what needs nothing around it.
     fn bare(&self) -> Result<u64, Box<Trap>> {
         // SAFETY: as in `once`.
         unsafe {
             self.loaded.function().run()?;
-            let data = &*(PLACE.data as *const emit::Data);
+            let data = Self::left();
             Ok(data.stop.wrapping_sub(data.start))
+        }
+    }
+
+    /// Tells how far the item is, unless that was told just before `now`.
+    #[inline]
+    fn tell(&mut self, now: u64, within: Within) {
+        if now.wrapping_sub(self.told) >= self.machine.clock.hz / TOLD_A_SECOND {
+            self.told = now;
+            self.heart.beat(now, within);
         }
     }
 
@@ -111,7 +129,7 @@ impl Target<'_> {
                 None => watched(),
             };
             ended?;
-            let data = &*(PLACE.data as *const emit::Data);
+            let data = Self::left();
             self.asked.note(data);
             Ok(data.stop.wrapping_sub(data.start))
         }
@@ -207,12 +225,35 @@ impl Runner for Target<'_> {
         Ok(repeated.result)
     }
 
-    fn beat(&mut self, within: Within) {
-        let now = tsc::now();
-        if now.wrapping_sub(self.told) >= self.machine.clock.hz / TOLD_A_SECOND {
-            self.told = now;
-            self.heart.beat(now, within);
+    fn run_bare(
+        &mut self,
+        [warmup, runs]: [u64; 2],
+        ticks: &mut Vec<u64>,
+        within: &mut Within,
+    ) -> Option<Result<(), Box<Trap>>> {
+        if !self.loaded.is_bare || warmup + runs == 0 {
+            return None;
         }
+        let function = self.loaded.function();
+        let mut done = 0;
+        let again = || {
+            // SAFETY: the arena is mapped, and the run has ended.
+            let data = unsafe { Self::left() };
+            if done >= warmup {
+                ticks.push(data.stop.wrapping_sub(data.start));
+            }
+            done += 1;
+            within.done += 1;
+            // The run's own second reading of the TSC is as good as another one now.
+            self.tell(data.stop, *within);
+            done < warmup + runs
+        };
+        // SAFETY: as in `once`.
+        Some(unsafe { function.run_while(again) })
+    }
+
+    fn beat(&mut self, within: Within) {
+        self.tell(tsc::now(), within);
     }
 
     fn called(&self) -> Option<ProgramKey> {

@@ -306,6 +306,58 @@ fn x2_the_time_can_have_a_pass_of_its_own() {
     assert_eq!((time_only.len(), time_only[0].value.median), (1, 3.0));
 }
 
+/// A machine whose runs are nothing but calls.
+struct Bare(Made);
+
+#[rustfmt::skip]
+impl Runner for Bare {
+    fn run_bare(
+        &mut self,
+        [warmup, runs]: [u64; 2],
+        ticks: &mut Vec<u64>,
+        within: &mut Within,
+    ) -> Option<Result<(), Box<Trap>>> {
+        for run in 0..warmup + runs {
+            match self.0.run() {
+                Ok(took) if run >= warmup => ticks.push(took),
+                Ok(_) => {}
+                Err(trap) => return Some(Err(trap)),
+            }
+            within.done += 1;
+        }
+        Some(Ok(()))
+    }
+    fn run(&mut self) -> Result<u64, Box<Trap>> { panic!("runs are made all at once") }
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
+    fn counts(&self) -> &[u64] { self.0.counts() }
+    fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
+    fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet) }
+    fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+}
+
+#[test]
+fn runs_that_are_made_all_at_once_give_the_figures_of_single_ones() {
+    let snippet = Snippet { values: true, ..nop("x") };
+    let made = || Made { jitter: 3, ..Made::new(2, 10) };
+    let single = measure(&mut made(), &snippet).unwrap();
+    let mut bare = Bare(made());
+    assert_eq!(measure(&mut bare, &snippet).unwrap().metrics, single.metrics);
+    assert_eq!(bare.0.runs, 2 * (1 + 8));
+    // The fourth run of the larger size.
+    let mut bare = Bare(Made { fault_at: Some(9 + 4), ..made() });
+    let Unmeasured::Fault(fault) = measure(&mut bare, &snippet).unwrap_err() else {
+        panic!("a fault")
+    };
+    assert_eq!((fault.mnemonic.as_str(), bare.0.runs), ("#UD", 9 + 4));
+}
+
+#[test]
+#[should_panic(expected = "all at once")]
+fn runs_with_an_event_are_made_one_by_one() {
+    let _ = measure(&mut Bare(Made::new(3, 100)), &counting(&["loads"]));
+}
+
 #[test]
 fn s3_a_share_of_a_register_that_overflowed_is_no_figure() {
     for overflows in [false, true] {
