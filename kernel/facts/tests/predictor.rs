@@ -56,11 +56,11 @@ impl Modelled {
             let target = one.near_branch_target();
             match one.code() {
                 Code::Mov_r32_imm32 if one.op0_register() == Register::ECX => {
-                    rcx = one.immediate32()
+                    rcx = one.immediate32();
                 }
                 Code::Mov_r32_imm32 => r8 = u64::from(one.immediate32()),
                 Code::Lea_r64_m if one.op0_register() == Register::RDI => {
-                    rdi = one.memory_displacement64()
+                    rdi = one.memory_displacement64();
                 }
                 Code::Lea_r64_m => rax = one.memory_displacement64(),
                 Code::Mov_rm64_r64 if one.op0_register() == Register::RSP => stack.truncate(r10),

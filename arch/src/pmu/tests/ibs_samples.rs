@@ -47,7 +47,7 @@ impl Bench {
 
     /// An instruction retires.
     fn retire(&mut self, ip: u64) {
-        let load = (ip % 2 == 0).then_some(0x8000 + ip);
+        let load = ip.is_multiple_of(2).then_some(0x8000 + ip);
         let retired = Retirement { ip, next: ip + 1, load, ..Retirement::default() };
         let delta = Delta::bulk(Ring::Kernel, 1);
         let outcome = model::retire(&mut self.processor.pmu, &delta, &retired);

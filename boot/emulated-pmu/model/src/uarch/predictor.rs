@@ -271,7 +271,7 @@ mod tests {
             let shape = crate::uarch::parameters::TlbShape { entries, ways };
             predictor.keep_targets(shape);
             let sets = u64::from(shape.sets());
-            let mut round = |predictor: &mut Predictor, count: u64, at: u64| {
+            let round = |predictor: &mut Predictor, count: u64, at: u64| {
                 let mut jump = |place: u64| {
                     branch(predictor, place, place + 40, BranchKind::IndirectJump, true)
                 };
