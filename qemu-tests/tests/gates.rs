@@ -252,7 +252,7 @@ fn m14_m12_a_counter_that_wraps_between_addresses_of_ring_0_counts_on() {
         let event = &count.events[0];
         let counted = event.sum.raw.wrapping_sub(preset);
         let beside = counted.wrapping_sub(2 * TURNS + 1);
-        // The handler's way from the first instruction to the last: more than none, less than a breakpoint's.
-        assert!((1..1_500).contains(&beside), "{model:?}: {counted}, {beside}: {count:?}");
+        // The handler's way, if the counter counts there at all: less than a breakpoint's.
+        assert!((0..1_500).contains(&beside), "{model:?}: {counted}, {beside}: {count:?}");
     }
 }

@@ -146,7 +146,7 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     xtask(folder.path(), &exact).fails_with(2, &["metric ipc: metrics are of counts"]);
     for (job, parts) in [
         (
-            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\n[[count.task]]\nasm = \"nop\"\n",
+            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\n[[count.task]]\nname = \"t\"\nasm = \"nop\"\n",
             &["job.toml:1:1", "its sets have each their own"][..],
         ),
         ("[[run]]\nmetrics = [\"ipc\"]\n", &["line 2", "metrics"][..]),
@@ -313,7 +313,8 @@ fn s3_a_count_has_metrics_of_all_that_ran_and_of_each_task() {
         assert!((value(item, "Retiring") - 20.0).abs() < 1.0, "{document:#}");
     }
     let whole = value(0, "Frontend_Bound");
-    assert!(whole > 20.0 && whole < 50.0, "{whole}");
+    let parts = [1, 2].map(|item| value(item, "Frontend_Bound"));
+    assert!(whole > parts[0] && whole < parts[1], "{whole}: {parts:?}");
     let known = all[1]["shares_known_to"].as_f64().unwrap();
     assert!((known - 100.0 / 255.0).abs() < 0.01, "{known}");
     // The table and the page name whose they are.

@@ -22,7 +22,8 @@ pub enum Mode {
     /// From 0 through all its bits, and on: nothing is ever written to it, so nothing can be lost.
     Free,
     /// Starts anew at each overflow, which comes every so many events. Exact if the counters stand still from the
-    /// overflow to the reload (see [`arch::pmu::Freeze`]); else what is counted in between is lost.
+    /// overflow to the reload (see [`arch::pmu::Freeze`]); else what is counted in between is lost, or carried into the next
+    /// period where the handler stops counters of ring 3.
     Every(u64),
 }
 

@@ -83,7 +83,11 @@ impl Session {
                 match driver.set_freeze(registers, branches::freeze(item)) {
                     Ok(()) => block.resume_in_handler(driver),
                     // It held at the start: somebody else has the register now.
-                    Err(PmuError::Freeze { .. }) => block.stop_in_handler(driver)?,
+                    Err(PmuError::Freeze { .. }) => {
+                        // One of both bits may have held.
+                        driver.no_freeze(registers)?;
+                        block.stop_in_handler(driver)?;
+                    }
                     Err(error) => return Err(error),
                 }
             }

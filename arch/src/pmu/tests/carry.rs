@@ -68,7 +68,7 @@ fn m12_what_is_counted_after_an_overflow_belongs_to_the_next_period() {
         }
         let (all, seen) = skidding((&mut pmu, &mut driver), Ring::Kernel, 70, |_, _| ());
         assert_eq!(all - seen, lost(false), "{model:?}: counters that go on");
-        // More than half a period is not carried over whole, so that the rest of a period is never short.
+        // Less is carried over of more than a quarter of a period, so that the rest of a period is never short.
         let (all, seen) = skidding((&mut pmu, &mut driver), Ring::Kernel, 256 + 70, frozen);
         assert_eq!(all - seen, if exact { 20 * 326 } else { 20 * 256 }, "{model:?}");
     }

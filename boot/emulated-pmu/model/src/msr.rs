@@ -134,9 +134,10 @@ pub const AMD_IBS: u32 = 0xC001_1030;
 /// AMD: `IBS_CTL`.
 pub const AMD_IBS_CTL: u32 = 0xC001_103A;
 
-/// The first of barecount's own registers, see [`crate::qualify`]. They lie beside the CPUID leaves of the emulated PMU, in the numbers that
-/// no processor will ever have (SDM vol. 4, 2.1: 0x40000000 to 0x4000FFFF), which no permission map covers: every access exits.
-pub const QUALIFIERS: u32 = 0x4000_0100;
+/// The first of barecount's own registers, see [`crate::qualify`]. They lie in the numbers that no processor will ever have
+/// (SDM vol. 4, 2.1: 0x40000000 to 0x4000FFFF), above those that hypervisors use (Hyper-V: up to 0x400001FF). No permission map covers them:
+/// every access exits.
+pub const QUALIFIERS: u32 = 0x4000_F100;
 
 /// Every register that a PMU of either vendor has had and that this crate answers for, first and
 /// last number of each run. What a model has not raises #GP; see [`crate::Pmu::owns`] for the three

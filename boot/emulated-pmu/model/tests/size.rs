@@ -10,7 +10,7 @@ fn state_fits_a_small_core() {
     assert_eq!(size_of::<Pmu>(), 2408, "registers");
     // With a place for caches by parameters, where they are built in.
     let shaped = if cfg!(feature = "hierarchy") { 8 } else { 0 };
-    assert_eq!(size_of::<Core>(), 25236 + shaped, "predictor, first-level cache, TLBs");
+    assert_eq!(size_of::<Core>(), 25232 + shaped, "predictor, first-level cache, TLBs");
     assert_eq!(size_of::<Llc>(), 262_144, "last-level cache, placed by the caller");
     assert_eq!(size_of::<Delta>(), 464, "a report");
     const { assert!(size_of::<Pmu>() + size_of::<Core>() < 256 * 1024) };

@@ -91,7 +91,9 @@ fn stepped(
 pub fn counted(guest: &mut Guest, ring: Ring, retired: u64, place: Option<Place>) {
     let Some(plugin) = &mut guest.plugin else { return };
     let mut delta = plugin.take(ring, retired);
-    let passed = guest.needs.qualified.then(|| plugin.take_passed(ring));
+    // Taken in any case: what passes while no counter is qualified is nobody's.
+    let passed = plugin.take_passed(ring);
+    let passed = guest.needs.qualified.then_some(passed);
     drain(guest, &mut delta);
     if delta.instructions == 0 && delta.is_bulk() {
         return;

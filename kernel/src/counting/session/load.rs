@@ -77,7 +77,14 @@ impl Session {
         let overflows = set.requests().iter().any(|request| request.every.is_some());
         if driver.capabilities().freeze != FreezeKind::None {
             let freeze = if overflows { Freeze::COUNTERS } else { Freeze::empty() };
-            driver.set_freeze(platform, freeze)?;
+            match driver.set_freeze(platform, freeze) {
+                // It held at the start: somebody else has the register now.
+                Err(PmuError::Freeze { .. }) if has_global => {
+                    driver.no_freeze(platform)?;
+                    block.stop_in_handler(driver)?;
+                }
+                other => other?,
+            }
         } else if overflows && has_global {
             block.stop_in_handler(driver)?;
         }
