@@ -20,6 +20,7 @@ mod endings;
 mod energy;
 mod engine;
 mod events;
+mod estimated;
 mod every_model;
 mod exact;
 mod expectations;

@@ -1,7 +1,7 @@
 //! From events and rates to counters and periods.
 
 use super::parts::on;
-use super::{Sampler, branches, ibs, memory, precise};
+use super::{Sampler, branches, ibs, memory, only, precise};
 use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
@@ -111,6 +111,8 @@ pub fn plan(
             None => precise::check(&one.selection, &has, &armed, item)
                 .and_then(|()| precise::check_period(one.level, rate, &has, emulated)),
         };
+        let possible =
+            possible.and_then(|()| only::check(&one.selection, ibs_event, &has, &item.only));
         if let Err(reason) = possible {
             left_out.push(Uncounted { event, reason });
             continue;

@@ -31,6 +31,7 @@ pub(super) fn sampling() -> Sampling<'static> {
         call_graph: None,
         vectors: false,
         counters: alloc::vec![],
+        only: crate::exact::Filter::default(),
         limit_per_ms: 0,
         limit_us: 1,
     }

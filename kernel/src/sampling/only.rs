@@ -1,0 +1,189 @@
+//! Events of some instructions only, by precise samples: each is of one instruction, and judged as exact mode judges a step. The
+//! share that passes times what was counted in all is an estimate.
+
+use super::ibs::IbsEvent;
+use super::measure::Ran;
+use super::parts::Part;
+use super::{Armed, Sampler, precise};
+use crate::exact::Qualifier;
+use crate::snippet::qualified::text;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::ibs::Unit;
+use arch::pmu::pebs::Format;
+use arch::pmu::pmi::ControlBlock;
+use arch::pmu::{Capabilities, Selection};
+use core::ops::Range;
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use pmu_model::uarch::AccessKind;
+use protocol::bits::Bits;
+use protocol::exact::Filter;
+use protocol::record::{Qualified, SampledCount};
+use protocol::sampling::Sampling;
+use step::Touch;
+
+/// Events whose records have the data's address from Haswell on, whatever their unit mask: MEM_INST_RETIRED (before Skylake
+/// MEM_UOPS_RETIRED), MEM_LOAD_RETIRED, MEM_LOAD_L3_HIT_RETIRED, MEM_LOAD_L3_MISS_RETIRED (SDM vol. 3, "Data Linear Address").
+const WITH_DATA: core::ops::RangeInclusive<u16> = 0xd0..=0xd3;
+
+/// Whether an event of some instructions only can be estimated.
+///
+/// # Errors
+/// Why not, and what can.
+pub(super) fn check(
+    selection: &Selection,
+    ibs_event: Option<IbsEvent>,
+    has: &Capabilities,
+    only: &Filter,
+) -> Result<(), String> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    if let Some(event) = ibs_event {
+        return match event {
+            IbsEvent { unit: Unit::Op, operations: true, filter: None, .. } => Ok(()),
+            _ => Err("only: IBS estimates operations (`ex_ret_ops`, event 0xc1), all of which it samples; not cycles, fetches, or loads and stores apart".to_string()),
+        };
+    }
+    match has.pebs_format().filter(|_| selection.precise) {
+        None => Err("only: its samples are not precise".to_string()),
+        Some(format) if !format.is_exact() => Err(format!(
+            "only: {}; the instruction's own address came with Haswell (format {})",
+            precise::skid(format),
+            Format::Haswell.number()
+        )),
+        Some(_) if precise::is_latency(selection) => Err(
+            "only: load latency looks at some of the loads, so its share says nothing of all; the nearest is event 0xd0, umask 0x81 (all loads)".to_string(),
+        ),
+        Some(_) if only.data.is_some() && !WITH_DATA.contains(&selection.event) => Err(format!(
+            "only: records of event {:#x} have no data address; those of loads and stores have (events 0xd0 to 0xd3, as `r81d0` and `r82d0`)",
+            selection.event
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether the opcodes exist.
+///
+/// # Errors
+/// Which does not.
+pub(super) fn check_opcodes(only: &Filter) -> Result<(), String> {
+    let known = Qualifier::new(only, [0; 5]);
+    known.map(|_| ()).map_err(|why| format!("only: {why}"))
+}
+
+/// Judges the samples of a part, and says in its counts what that makes of them.
+pub(super) fn estimate(
+    machine: &mut impl Sampler,
+    item: &Sampling,
+    part: &Part,
+    ran: &Ran,
+    counts: &mut [SampledCount],
+) {
+    if item.only.is_empty() {
+        return;
+    }
+    let Part { session, block, .. } = part;
+    let passed = judge(machine, item, part, ran);
+    let only = text(&item.only);
+    for (one, count) in session.events.iter().zip(counts) {
+        if count.dropped + count.lost > 0 {
+            count.remarks.push(format!(
+                "{only}: no estimate, because {} samples are missing",
+                count.dropped + count.lost
+            ));
+            continue;
+        }
+        let bit = one.counter.index();
+        let all = passed.iter().filter(|(status, _)| status >> bit & 1 != 0);
+        let taken = all.filter(|(_, passed)| *passed).count();
+        let by = if one.ibs.is_some() { "IBS" } else { "PEBS" };
+        let of = counted(one, count, block);
+        count.qualified = Qualified::new([&only, by], of, count.samples, taken as u64);
+        let random = one.ibs.is_some_and(|event| event.random.is_some());
+        if !random && has_factor(one.period) {
+            count.remarks.push(format!(
+                "{only}: a loop whose length has a factor in common with the period, {}, is sampled in some places only: {}",
+                one.period,
+                if one.ibs.is_some() { "give randomise = true" } else { "give a prime" }
+            ));
+        }
+    }
+}
+
+/// Each sample's events, and whether it passes.
+fn judge(machine: &mut impl Sampler, item: &Sampling, part: &Part, ran: &Ran) -> Vec<(u64, bool)> {
+    let scheduled = ran.schedule.is_some();
+    let of_task = |number: usize| {
+        let pointers = machine.pointers(scheduled.then_some(number));
+        // `check_opcodes` has looked for them.
+        Qualifier::new(&item.only, pointers).ok()
+    };
+    let qualifiers: Vec<Option<Qualifier>> = (0..ran.places.len()).map(of_task).collect();
+    let session = &part.session;
+    let samples = session.samples(&part.block).iter().enumerate();
+    let judged = samples.map(|(index, sample)| {
+        let task = sample.task as usize;
+        let data = session.data().get(index).map_or(0, |datum| datum.address);
+        let passes = match (qualifiers.get(task), ran.places.get(task)) {
+            (Some(Some(qualifier)), Some(place)) => {
+                let bits =
+                    if sample.is_compatibility() { Bits::Compatibility } else { Bits::SixtyFour };
+                let body = place.body[0].0..place.body[1].0;
+                passes(qualifier, &machine.code(sample.rip), sample.rip, body, bits, data)
+            }
+            _ => false,
+        };
+        (sample.status, passes)
+    });
+    judged.collect()
+}
+
+/// Whether a sample passes: of the instruction at `ip`, whose code begins with `code`, with `data` as its data's address, or 0.
+fn passes(
+    qualifier: &Qualifier,
+    code: &[u8],
+    ip: u64,
+    body: Range<u64>,
+    bits: Bits,
+    data: u64,
+) -> bool {
+    let mut decoder = Decoder::with_ip(bits.number().into(), code, ip, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    let offset = body.contains(&ip).then(|| ip - body.start);
+    if instruction.is_invalid() || !qualifier.takes(instruction.mnemonic(), offset, bits) {
+        return false;
+    }
+    if !qualifier.needs_access() {
+        return true;
+    }
+    // Records do not say how much is accessed; the code does.
+    let mut factory = InstructionInfoFactory::new();
+    let widths = factory.info(&instruction).used_memory().iter();
+    let bytes = widths.map(|one| one.memory_size().size()).max().unwrap_or(0).max(1) as u32;
+    let touch = Touch { linear: data, bytes, kind: AccessKind::Load, locked: false };
+    data != 0 && qualifier.touches(&touch)
+}
+
+/// What was counted in all. IBS counts the end of each handler as well, and never samples it; the counter beside counts a known
+/// number of its instructions.
+fn counted(one: &Armed, count: &SampledCount, block: &ControlBlock) -> u64 {
+    match (one.ibs, count.witness) {
+        (Some(_), Some(witness)) => {
+            let seen = block.handling().seen().unwrap_or(0);
+            witness.saturating_sub(seen.saturating_mul(block.pmis))
+        }
+        _ => {
+            let periods = count.overflows.saturating_add(count.throttled);
+            periods.saturating_mul(count.period).saturating_add(count.rest)
+        }
+    }
+}
+
+/// Whether a loop of an item can be so long that its length has a factor in common with the period, without being a multiple of it.
+fn has_factor(period: u64) -> bool {
+    /// Loops are rarely as long, in instructions.
+    const LONGEST: u64 = 1 << 16;
+    (2..period.min(LONGEST)).any(|factor| period % factor == 0)
+}
