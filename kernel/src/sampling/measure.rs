@@ -47,8 +47,11 @@ pub fn measure(
             Some((events, besides))
         }
     };
-    let arm = |&cpu: &u16| Part::arm(machine, cpu, item, planned.as_ref(), every);
-    let armed = cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
+    // Without adapters, each of which would have a control block of 6 KiB on the stack several times over.
+    let mut armed = Vec::with_capacity(cpus.len());
+    for &cpu in &cpus {
+        armed.push(Part::arm(machine, cpu, item, planned.as_ref(), every)?);
+    }
     let (ran, parts) = run(machine, item, armed, every, scheduled);
     let missing = no_pmu.as_deref().map_or(Ok(()), Err);
     let counted = parts.iter().map(|part| part.count(machine, missing, every));

@@ -12,7 +12,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::ibs::Unit;
 use arch::pmu::pebs::Format;
-use arch::pmu::pmi::ControlBlock;
+use arch::pmu::pmi::Sample;
 use arch::pmu::{Capabilities, Selection};
 use core::ops::Range;
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -21,6 +21,7 @@ use protocol::bits::Bits;
 use protocol::exact::Filter;
 use protocol::record::{Qualified, SampledCount};
 use protocol::sampling::Sampling;
+use protocol::workload::Ring;
 use step::Touch;
 
 /// Events whose records have the data's address from Haswell on, whatever their unit mask: MEM_INST_RETIRED (before Skylake
@@ -35,14 +36,19 @@ pub(super) fn check(
     selection: &Selection,
     ibs_event: Option<IbsEvent>,
     has: &Capabilities,
-    only: &Filter,
+    item: &Sampling,
 ) -> Result<(), String> {
+    let only = &item.only;
     if only.is_empty() {
         return Ok(());
     }
     if let Some(event) = ibs_event {
+        let in_user = item.workload.tasks.iter().all(|task| task.ring == Ring::User);
         return match event {
-            IbsEvent { unit: Unit::Op, operations: true, filter: None, .. } => Ok(()),
+            IbsEvent { unit: Unit::Op, operations: true, filter: None, .. } if in_user => Ok(()),
+            IbsEvent { unit: Unit::Op, operations: true, filter: None, .. } => Err(
+                "only: IBS counts the end of its handler as well, which ring 3 alone keeps apart: give [[sample.task]] with ring = 3".to_string(),
+            ),
             _ => Err("only: IBS estimates operations (`ex_ret_ops`, event 0xc1), all of which it samples; not cycles, fetches, or loads and stores apart".to_string()),
         };
     }
@@ -56,24 +62,30 @@ pub(super) fn check(
         Some(_) if precise::is_latency(selection) => Err(
             "only: load latency looks at some of the loads, so its share says nothing of all; the nearest is event 0xd0, umask 0x81 (all loads)".to_string(),
         ),
-        Some(_) if only.data.is_some() && !WITH_DATA.contains(&selection.event) => Err(format!(
-            "only: records of event {:#x} have no data address; those of loads and stores have (events 0xd0 to 0xd3, as `r81d0` and `r82d0`)",
-            selection.event
-        )),
+        Some(_) if only.data.is_some() && !WITH_DATA.contains(&selection.event) => Err(
+            "only: its records have no data address; those of loads and stores have (events 0xd0 to 0xd3, as `r81d0` and `r82d0`)".to_string(),
+        ),
         Some(_) => Ok(()),
     }
 }
+
+/// What a refused event is told besides.
+pub(super) const PRECISE: &str = "; only needs a precise event: the nearest is `inst_retired.prec_dist`, else `inst_retired.any_p`";
 
 /// Whether the opcodes exist.
 ///
 /// # Errors
 /// Which does not.
+// As `estimate`.
+#[inline(never)]
 pub(super) fn check_opcodes(only: &Filter) -> Result<(), String> {
     let known = Qualifier::new(only, [0; 5]);
     known.map(|_| ()).map_err(|why| format!("only: {why}"))
 }
 
 /// Judges the samples of a part, and says in its counts what that makes of them.
+// Apart from its caller, whose frame the control blocks fill already.
+#[inline(never)]
 pub(super) fn estimate(
     machine: &mut impl Sampler,
     item: &Sampling,
@@ -84,8 +96,8 @@ pub(super) fn estimate(
     if item.only.is_empty() {
         return;
     }
-    let Part { session, block, .. } = part;
-    let passed = judge(machine, item, part, ran);
+    let session = &part.session;
+    let judged = judge(machine, item, part, ran);
     let only = text(&item.only);
     for (one, count) in session.events.iter().zip(counts) {
         if count.dropped + count.lost > 0 {
@@ -96,11 +108,15 @@ pub(super) fn estimate(
             continue;
         }
         let bit = one.counter.index();
-        let all = passed.iter().filter(|(status, _)| status >> bit & 1 != 0);
-        let taken = all.filter(|(_, passed)| *passed).count();
+        let of_event = judged.iter().filter(|(sample, _)| sample.status >> bit & 1 != 0);
+        let all: Vec<bool> = of_event
+            .filter(|(sample, _)| one.ibs.is_none() || sample.ring() == 3)
+            .map(|(_, passed)| *passed)
+            .collect();
+        let passed = all.iter().filter(|&&passed| passed).count() as u64;
         let by = if one.ibs.is_some() { "IBS" } else { "PEBS" };
-        let of = counted(one, count, block);
-        count.qualified = Qualified::new([&only, by], of, count.samples, taken as u64);
+        let of = counted(one, count);
+        count.qualified = Qualified::new([&only, by], of, all.len() as u64, passed);
         let random = one.ibs.is_some_and(|event| event.random.is_some());
         if !random && has_factor(one.period) {
             count.remarks.push(format!(
@@ -112,8 +128,13 @@ pub(super) fn estimate(
     }
 }
 
-/// Each sample's events, and whether it passes.
-fn judge(machine: &mut impl Sampler, item: &Sampling, part: &Part, ran: &Ran) -> Vec<(u64, bool)> {
+/// Each sample, and whether it passes.
+fn judge<'a>(
+    machine: &mut impl Sampler,
+    item: &Sampling,
+    part: &'a Part,
+    ran: &Ran,
+) -> Vec<(&'a Sample, bool)> {
     let scheduled = ran.schedule.is_some();
     let of_task = |number: usize| {
         let pointers = machine.pointers(scheduled.then_some(number));
@@ -135,7 +156,7 @@ fn judge(machine: &mut impl Sampler, item: &Sampling, part: &Part, ran: &Ran) ->
             }
             _ => false,
         };
-        (sample.status, passes)
+        (sample, passes)
     });
     judged.collect()
 }
@@ -166,14 +187,11 @@ fn passes(
     data != 0 && qualifier.touches(&touch)
 }
 
-/// What was counted in all. IBS counts the end of each handler as well, and never samples it; the counter beside counts a known
-/// number of its instructions.
-fn counted(one: &Armed, count: &SampledCount, block: &ControlBlock) -> u64 {
+/// What was counted in all of what is sampled. IBS counts the end of each handler as well and never samples it, so there the counter
+/// beside says what ring 3 has done.
+fn counted(one: &Armed, count: &SampledCount) -> u64 {
     match (one.ibs, count.witness) {
-        (Some(_), Some(witness)) => {
-            let seen = block.handling().seen().unwrap_or(0);
-            witness.saturating_sub(seen.saturating_mul(block.pmis))
-        }
+        (Some(_), Some(witness)) => witness,
         _ => {
             let periods = count.overflows.saturating_add(count.throttled);
             periods.saturating_mul(count.period).saturating_add(count.rest)
