@@ -32,13 +32,13 @@ struct By {
 /// INST_RETIRED.PREC_DIST, MEM_INST_RETIRED.ALL_LOADS and ALL_STORES: the periods are primes.
 const INTEL: [By; 3] = [
     By {
-        event: "inst_retired.prec_dist",
+        event: "inst_retired.prec_dist:u",
         rate: "period = 97",
         exact: "instructions",
         filters: &[0, 1, 2, 6],
     },
-    By { event: "r81d0", rate: "period = 23", exact: "loads", filters: &[1, 3, 4, 5] },
-    By { event: "r82d0", rate: "period = 23", exact: "stores", filters: &[2, 3, 5] },
+    By { event: "r81d0:u", rate: "period = 23", exact: "loads", filters: &[1, 3, 4, 5] },
+    By { event: "r82d0:u", rate: "period = 23", exact: "stores", filters: &[2, 3, 5] },
 ];
 /// Operations, of which each instruction is one on the emulated PMU. A period is a multiple of 16, at least 256.
 const AMD: [By; 1] = [By {
@@ -149,8 +149,9 @@ fn t8_what_samples_cannot_estimate_is_refused_by_name() {
 /// What falls short of an estimate is said: the period keeps step with the loop, or samples are missing.
 #[test]
 fn t8_a_period_with_a_factor_and_samples_that_are_missing_are_told() {
-    let of =
-        |rate: &str| sample("inst_retired.prec_dist", rate, r#"opcodes = ["imul"]"#, &task(500, 3));
+    let of = |rate: &str| {
+        sample("inst_retired.prec_dist:u", rate, r#"opcodes = ["imul"]"#, &task(500, 3))
+    };
     let ran = on(Model::Skylake, &(of("period = 24") + &of("period = 23\ncapacity = 100")));
     ran.ends_with(0);
     let events: Vec<_> = ran.report.sampled().map(|result| &result.events[0]).collect();

@@ -205,3 +205,54 @@ fn has_factor(period: u64) -> bool {
     const LONGEST: u64 = 1 << 16;
     (2..period.min(LONGEST)).any(|factor| period % factor == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `imul rax, rcx; mov [r14+8], rax; push rax; nop`, from 0x1000 on; R14 and the others point to 0x8000.
+    const CODE: [u8; 10] = [0x48, 0x0f, 0xaf, 0xc1, 0x49, 0x89, 0x46, 0x08, 0x50, 0x90];
+
+    fn passing(filter: &Filter, data: u64) -> Vec<u64> {
+        let qualifier = Qualifier::new(filter, [0x8000; 5]).unwrap();
+        let at = |offset: u64| {
+            let code = &CODE[offset as usize..];
+            passes(&qualifier, code, 0x1000 + offset, 0x1000..0x1009, Bits::SixtyFour, data)
+        };
+        [0, 4, 8, 9].into_iter().filter(|&offset| at(offset)).collect()
+    }
+
+    #[test]
+    fn t1_t2_t3_t8_a_sample_is_judged_by_its_instruction_and_its_data() {
+        let opcodes = |names: &[&'static str]| Filter {
+            opcodes: names.iter().map(|&name| name.into()).collect(),
+            ..Filter::default()
+        };
+        assert_eq!(passing(&opcodes(&["imul", "push"]), 0), [0, 8]);
+        let code = |text: &str| Filter { instructions: text.parse().ok(), ..Filter::default() };
+        assert_eq!(passing(&code("1..9"), 0), [4, 8]);
+        // The last one is behind the body.
+        assert_eq!(passing(&code("0..100"), 0), [0, 4, 8]);
+        let data = |text: &str| Filter { data: text.parse().ok(), ..Filter::default() };
+        // Eight bytes from 0x8008 on, of instructions that access any; the others have no data.
+        assert_eq!(passing(&data("r14:15..16"), 0x8008), [4, 8]);
+        assert!(passing(&data("r14:16..17"), 0x8008).is_empty());
+        assert!(passing(&data("r14:0..64"), 0).is_empty());
+        let all = Filter { instructions: "4..8".parse().ok(), ..data("r14:8..9") };
+        assert_eq!(passing(&all, 0x8008), [4]);
+        assert!(passing(&Filter { opcodes: Vec::from(["push".into()]), ..all }, 0x8008).is_empty());
+        let unknown = check_opcodes(&opcodes(&["imull"])).unwrap_err();
+        assert!(unknown.contains("imull"), "{unknown}");
+        // No code, no instruction.
+        let any = Filter::default();
+        let qualifier = Qualifier::new(&any, [0; 5]).unwrap();
+        assert!(!passes(&qualifier, &[], 0x1000, 0x1000..0x1009, Bits::SixtyFour, 0));
+    }
+
+    #[test]
+    fn t8_periods_that_keep_step_with_loops_are_known() {
+        let with: Vec<u64> = (1..20).filter(|&period| has_factor(period)).collect();
+        assert_eq!(with, [4, 6, 8, 9, 10, 12, 14, 15, 16, 18]);
+        assert!(has_factor(1 << 40) && !has_factor(65_537));
+    }
+}
