@@ -13,7 +13,7 @@ fn said(item: Item) -> Option<alloc::string::String> {
     check_item(&item).err().map(|error| error.to_string())
 }
 
-pub(super) fn sampling() -> Sampling<'static> {
+pub(in crate::limits) fn sampling() -> Sampling<'static> {
     Sampling {
         name: "s".into(),
         events: alloc::vec![],
