@@ -19,6 +19,7 @@ mod emulated_pmu;
 mod endings;
 mod energy;
 mod engine;
+mod estimated;
 mod events;
 mod every_model;
 mod exact;

@@ -236,6 +236,7 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
     }
     range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
     moving::check_sampling(sampling)?;
+    only::check_sampling(sampling)?;
     match &sampling.workload.tasks[..] {
         [task] if !sampling.is_scheduled() => {
             name(&task.name)?;

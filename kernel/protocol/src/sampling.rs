@@ -1,5 +1,6 @@
 //! Sampling: where a workload is when a counter has counted so many events, or a time has passed.
 
+use crate::exact::Filter;
 use crate::workload::{Ring, Workload};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -52,6 +53,9 @@ pub struct Sampling<'a> {
     /// [`Keep::Samples`].
     #[serde(borrow)]
     pub counters: Vec<Cow<'a, str>>,
+    /// Of which instructions the events are estimated, by the samples that are of those. Only with [`Keep::Samples`] and `precise`.
+    #[serde(borrow)]
+    pub only: Filter<'a>,
 }
 
 impl Sampling<'_> {
@@ -178,6 +182,7 @@ pub(crate) mod tests {
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },
                 freeze: Freeze::Software,
+                only: Filter::default(),
             }
         }
     }

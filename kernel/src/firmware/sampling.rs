@@ -239,6 +239,10 @@ impl Sampler for Target<'_> {
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()
     }
 
+    fn pointers(&self, task: Option<usize>) -> [u64; 5] {
+        task.map_or(PLACE.pointers, super::tasks::pointers)
+    }
+
     fn has_extended_lvt(&mut self, entry: u8) -> bool {
         apic::has_extended(entry)
     }

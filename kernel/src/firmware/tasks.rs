@@ -209,11 +209,10 @@ impl Processors<'_> {
             let mapped = unsafe { memory.with_program(map) };
             mapped.map_err(|error| format!("task `{}`: {error}", task.name))?;
         }
-        let area = |area| memory::area(number, area);
         let place = Place {
             code: memory::code(number),
             data: memory::count(number),
-            pointers: [memory::stack(number), area(0), area(1), area(2), area(VALUE_AREA)],
+            pointers: pointers(number),
         };
         let emitted = tasks::emit::emit(memory.code_mut(), &place, task);
         let count = &mut memory.count_mut()[emit::COUNT_AT..][..8];
@@ -222,6 +221,12 @@ impl Processors<'_> {
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
         Ok((Context::new(&frame, user, compatibility, root.as_u64(), extended), emitted))
     }
+}
+
+/// What RSP, RBP, RDI, RSI and R14 of a task point to.
+pub fn pointers(number: usize) -> [u64; 5] {
+    let area = |area| memory::area(number, area);
+    [memory::stack(number), area(0), area(1), area(2), area(VALUE_AREA)]
 }
 
 /// The memory area that R14 points to.

@@ -184,6 +184,9 @@ macro_rules! without_pmu {
             fn code(&mut self, _: u64) -> Vec<u8> {
                 Vec::new()
             }
+            fn pointers(&self, _: Option<usize>) -> [u64; 5] {
+                [0; 5]
+            }
             fn has_extended_lvt(&mut self, _: u8) -> bool {
                 true
             }

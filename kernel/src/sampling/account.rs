@@ -93,6 +93,7 @@ fn count(
         lost: 0,
         filtered: 0,
         ended: None,
+        qualified: None,
     }
 }
 
@@ -257,6 +258,7 @@ mod tests {
             lost,
             filtered: 0,
             ended: None,
+            qualified: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::log::{chunks, events_of};
 use super::parts::{Counted, Every, Part};
-use super::{Sampler, Scheduled, Session, branches, groups, memory, plan, precise, whole};
+use super::{Sampler, Scheduled, Session, branches, groups, memory, only, plan, precise, whole};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
@@ -31,6 +31,7 @@ pub fn measure(
     let cpus = item.workload.cpus();
     // Kinds of core are processors only now.
     limits::check_capacity(item).map_err(|error| Unmeasured::Refused(error.to_string()))?;
+    only::check_opcodes(&item.only).map_err(Unmeasured::Refused)?;
     machine.gather(&cpus, !item.events.is_empty()).map_err(Unmeasured::Refused)?;
     let (events, uncounted) = plan(machine, item)?;
     // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.
@@ -46,8 +47,11 @@ pub fn measure(
             Some((events, besides))
         }
     };
-    let arm = |&cpu: &u16| Part::arm(machine, cpu, item, planned.as_ref(), every);
-    let armed = cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
+    // Without adapters, each of which would have a control block of 6 KiB on the stack several times over.
+    let mut armed = Vec::with_capacity(cpus.len());
+    for &cpu in &cpus {
+        armed.push(Part::arm(machine, cpu, item, planned.as_ref(), every)?);
+    }
     let (ran, parts) = run(machine, item, armed, every, scheduled);
     let missing = no_pmu.as_deref().map_or(Ok(()), Err);
     let counted = parts.iter().map(|part| part.count(machine, missing, every));
@@ -63,7 +67,8 @@ pub fn measure(
         }
     }
     let mut results = Vec::with_capacity(parts.len());
-    for (part, counted) in parts.iter().zip(counted) {
+    for (part, mut counted) in parts.iter().zip(counted) {
+        only::estimate(machine, item, part, &ran, &mut counted.counts);
         let gathered = Gathered { index, item, ran: &ran, every, tsc_hz: clocks[0] };
         results.push((part.cpu, gathered.result(machine, part, counted, &uncounted)));
     }
@@ -207,9 +212,9 @@ impl Gathered<'_> {
 }
 
 /// How the workload ran.
-struct Ran {
-    places: Vec<CodePlace>,
-    schedule: Option<Schedule>,
+pub(super) struct Ran {
+    pub(super) places: Vec<CodePlace>,
+    pub(super) schedule: Option<Schedule>,
     ticks: u64,
 }
 

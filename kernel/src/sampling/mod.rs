@@ -17,6 +17,7 @@ mod ibs;
 mod log;
 mod measure;
 mod memory;
+mod only;
 mod parts;
 mod plan;
 mod precise;
@@ -120,6 +121,10 @@ pub trait Sampler {
 
     /// The machine code of what was run last at an address, 15 bytes at most; empty if it lies elsewhere.
     fn code(&mut self, address: u64) -> Vec<u8>;
+
+    /// What RSP, RBP, RDI, RSI and R14 hold when a task starts: the one of this number of those that a scheduler ran, or the one that
+    /// was called.
+    fn pointers(&self, task: Option<usize>) -> [u64; 5];
 
     /// Whether the local APIC has this entry of AMD's extended local vector table.
     fn has_extended_lvt(&mut self, entry: u8) -> bool;

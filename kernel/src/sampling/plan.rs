@@ -1,7 +1,7 @@
 //! From events and rates to counters and periods.
 
 use super::parts::on;
-use super::{Sampler, branches, ibs, memory, precise};
+use super::{Sampler, branches, ibs, memory, only, precise};
 use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
@@ -83,6 +83,9 @@ pub fn plan(
     let mut left_out = planned.uncounted;
     for one in &mut left_out {
         one.event = requested.name(item, core::mem::take(&mut one.event));
+        if !item.only.is_empty() && has.is_intel() {
+            one.reason += only::PRECISE;
+        }
     }
     left_out.extend(requested.refused.iter().cloned());
     // On an emulated PMU each run is the same; elsewhere none knows how the last one began.
@@ -111,6 +114,7 @@ pub fn plan(
             None => precise::check(&one.selection, &has, &armed, item)
                 .and_then(|()| precise::check_period(one.level, rate, &has, emulated)),
         };
+        let possible = possible.and_then(|()| only::check(&one.selection, ibs_event, &has, item));
         if let Err(reason) = possible {
             left_out.push(Uncounted { event, reason });
             continue;
@@ -122,6 +126,8 @@ pub fn plan(
             event,
             counter: one.counter,
             selection: match (ibs_event, one.selection.precise) {
+                // What is estimated of ring 3 is counted there.
+                (Some(_), _) if !item.only.is_empty() => one.selection.in_rings(Rings::USER),
                 (Some(_), _) => one.selection,
                 (None, true) => one.selection.with_records(),
                 (None, false) => one.selection.with_interrupt(),

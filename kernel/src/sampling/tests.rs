@@ -345,6 +345,10 @@ impl Sampler for Host {
         vec![0x90; usize::from(address < AT + 10)]
     }
 
+    fn pointers(&self, task: Option<usize>) -> [u64; 5] {
+        [task.map_or(0, |task| 0x1000 * (1 + task as u64)); 5]
+    }
+
     fn has_extended_lvt(&mut self, _: u8) -> bool {
         true
     }
@@ -393,6 +397,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         call_graph: None,
         vectors: false,
         counters: Vec::new(),
+        only: protocol::exact::Filter::default(),
         limit_us: 1,
     }
 }

@@ -1,4 +1,4 @@
-//! `only` in a job: of which instructions the events of a snippet are counted.
+//! `only` in a job: of which instructions the events of a snippet are counted, or those of a sample estimated.
 
 use super::exact::{Opcode, Range};
 use protocol::exact::Filter;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Of which instructions events are counted, by the qualifiers of the emulated PMU.
+/// Of which instructions events are counted: of a snippet by the qualifiers of the emulated PMU, of a sample as an estimate.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[schemars(rename = "OnlyTable")]

@@ -9,6 +9,7 @@ use super::file::{
 };
 use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile};
+use super::only::RawOnly;
 use super::schema::{ExpectText, FilesText, Width};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
@@ -124,6 +125,8 @@ pub(crate) struct RawSample {
     randomise: bool,
     /// The calls that led to each sample. lbr: by branch records in call-stack mode, of Intel's processors from Haswell on.
     call_graph: Option<CallGraph>,
+    /// Estimate the events of some instructions only, by the samples that are of those. It needs precise and keep = "samples".
+    only: Option<RawOnly>,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -264,6 +267,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             call_graph: raw.call_graph,
             vectors: raw.vectors,
             counters: raw.counters.iter().map(|text| Cow::Owned(text.to_string())).collect(),
+            only: raw.only.as_ref().map(RawOnly::decide).unwrap_or_default(),
         },
         code: SnippetFile {
             name,
@@ -469,7 +473,7 @@ impl FileItem for SampleFile {
         let whole = tasks.map(|task| format!("turns, task {}", task.name)).collect();
         let mut events = Names::of_events(self.texts.iter());
         events.extend((self.sampling.interval_ns != 0).then(|| "timer".to_string()));
-        let behind = &[", overflows", ", samples", ", dropped"];
+        let behind = &[", overflows", ", samples", ", dropped", ", estimate"];
         let names = Names { whole, behind, events };
         names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
     }

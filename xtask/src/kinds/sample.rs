@@ -92,6 +92,10 @@ impl Shown for SampleResult {
         let mut rows = Vec::new();
         for one in &self.events {
             rows.push(row(format!("sampled {}", one.event), one.overflows, verdict));
+            let estimates = one.qualified.iter();
+            rows.extend(estimates.map(|what| {
+                row(format!("estimated {}, {}", one.event, what.only), what.estimate, "")
+            }));
         }
         for part in &self.processors {
             for one in &part.events {

@@ -166,6 +166,7 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
         said.push(format!("not sampled by {}: {}", one.event, one.reason));
     }
     for one in &result.events {
+        said.extend(one.qualified.iter().map(|what| format!("{}, {what}", one.event)));
         said.extend(one.remarks.iter().map(|remark| format!("{}: {remark}", one.event)));
     }
     said

@@ -33,6 +33,7 @@ fn count(event: &str, period: u64, samples: u64) -> SampledCount {
         lost: 0,
         filtered: 0,
         ended: None,
+        qualified: None,
     }
 }
 

@@ -43,6 +43,10 @@ impl ItemRecord for SampleResult {
             {
                 all.push(figure(format!("{}, {what}", one.event), number(value)));
             }
+            let estimate = one.qualified.as_ref().map(|one| one.estimate);
+            all.extend(
+                estimate.map(|value| figure(format!("{}, estimate", one.event), number(value))),
+            );
         }
         let turns = self.tasks().iter();
         all.extend(

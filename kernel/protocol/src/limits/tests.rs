@@ -10,7 +10,7 @@ use crate::workload::Workload;
 use alloc::string::ToString;
 
 mod combined;
-mod edges;
+pub(super) mod edges;
 mod figures;
 
 #[test]

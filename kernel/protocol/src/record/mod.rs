@@ -17,6 +17,7 @@ mod noise;
 mod pipeline;
 mod place;
 mod processors;
+mod qualified;
 mod result;
 mod sampling;
 mod tasks;
@@ -55,6 +56,7 @@ pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,
     ProcessorsResult, Skew, Snapshot, Sum,
 };
+pub use qualified::Qualified;
 pub use result::{
     Aggregates, Applied, Counting, EnergyReading, Metric, Miss, Series, SnippetResult, Uncounted,
     Verdict,

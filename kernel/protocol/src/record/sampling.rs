@@ -1,6 +1,6 @@
 //! What sampling a workload came to.
 
-use super::{Hex, Miss, ProgramKey, TaskResult, Ticks, Uncounted, Verdict};
+use super::{Hex, Miss, ProgramKey, Qualified, TaskResult, Ticks, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
@@ -204,6 +204,10 @@ pub struct SampledCount {
     /// `ended + rest` is what the unit saw. Absent as well where the unit keeps fast loads away by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
+    /// What the samples say of the event of some instructions only, where the job asks (`only`); absent as well where some samples
+    /// are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualified: Option<Qualified>,
 }
 
 /// Where a task's code lay when it was sampled.

@@ -4,6 +4,7 @@
 use super::super::{Platform, Session};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
+use arch::pmu::numbers::DEBUGCTL;
 use arch::pmu::pmi::{ControlBlock, Interrupted, Raw, service};
 use arch::pmu::{Counter, Deferred, Driver, Gate, Registers, find};
 use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
@@ -43,6 +44,8 @@ pub struct FakeMachine {
     pub deferred: Option<Deferred>,
     /// Whether there are APERF, two a tick, and MPERF, three a tick, and a count of SMIs.
     pub clocks: bool,
+    /// Bits of DEBUGCTL that somebody else clears after each write.
+    pub cleared: u64,
 }
 
 impl FakeMachine {
@@ -66,6 +69,7 @@ impl FakeMachine {
             found: 0,
             deferred: None,
             clocks: false,
+            cleared: 0,
         }
     }
 
@@ -210,6 +214,7 @@ impl Registers for FakeMachine {
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
         self.accesses[1] += 1;
         self.elapse();
+        let value = if msr == DEBUGCTL { value & !self.cleared } else { value };
         let write = Write::new(msr, value);
         let write = self.deferred.as_mut().map_or(write, |deferred| deferred.take(write));
         Registers::wrmsr(&mut self.pmu, msr, write.value)

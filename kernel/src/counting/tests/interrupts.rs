@@ -114,3 +114,18 @@ fn m12_a_request_that_fits_beside_the_others_ends_the_turns() {
         assert_eq!(raw(&mut session, &mut bench)[counters], 1_000_040, "{model:?}");
     }
 }
+
+#[test]
+fn t7_where_a_freeze_is_lost_the_handler_stops_the_counters() {
+    for cleared in [0, 1 << 12, 0b11 << 11] {
+        for (model, mut bench, driver, known) in machines() {
+            bench.cleared = cleared;
+            let set = together(vec![instructions().every(100), instructions()], &known);
+            let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+            session.start(&mut bench).unwrap();
+            bench.run_for(&mut session, Ring::User, 550);
+            let counts = raw(&mut session, &mut bench);
+            assert_eq!(counts, [550, 550], "{model:?}, {cleared:#x}");
+        }
+    }
+}

@@ -22,7 +22,7 @@ impl Target<'_> {
         }
         let found = Qualifiers::detect(&self.counting.own.registers, opcodes());
         let found = found.map_err(|why| {
-            format!("only: {why}; exact = {{ … }} counts the same by stepping, on every processor")
+            format!("only: {why}; exact = {{ … }} counts the same by stepping, on every processor; only of a [[sample]] with precise = true estimates it, by PEBS or IBS")
         })?;
         let place = self.asked.controls.place.pointers;
         let words = registers(only, &Emitted::default(), false, place, 0);

@@ -288,6 +288,9 @@ impl Sampler for Host {
     fn code(&mut self, _: u64) -> Vec<u8> {
         Vec::new()
     }
+    fn pointers(&self, _: Option<usize>) -> [u64; 5] {
+        [0; 5]
+    }
     fn has_extended_lvt(&mut self, _: u8) -> bool {
         true
     }

@@ -60,6 +60,9 @@ impl Sampler for Hosts {
     fn code(&mut self, address: u64) -> Vec<u8> {
         self.at(0).code(address)
     }
+    fn pointers(&self, task: Option<usize>) -> [u64; 5] {
+        self.0[0].pointers(task)
+    }
     fn has_extended_lvt(&mut self, entry: u8) -> bool {
         self.at(0).has_extended_lvt(entry)
     }

@@ -13,7 +13,7 @@ fn said(item: Item) -> Option<alloc::string::String> {
     check_item(&item).err().map(|error| error.to_string())
 }
 
-pub(super) fn sampling() -> Sampling<'static> {
+pub(in crate::limits) fn sampling() -> Sampling<'static> {
     Sampling {
         name: "s".into(),
         events: alloc::vec![],
@@ -31,6 +31,7 @@ pub(super) fn sampling() -> Sampling<'static> {
         call_graph: None,
         vectors: false,
         counters: alloc::vec![],
+        only: crate::exact::Filter::default(),
         limit_per_ms: 0,
         limit_us: 1,
     }
