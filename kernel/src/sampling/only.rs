@@ -203,7 +203,7 @@ fn counted(one: &Armed, count: &SampledCount) -> u64 {
 fn has_factor(period: u64) -> bool {
     /// Loops are rarely as long, in instructions.
     const LONGEST: u64 = 1 << 16;
-    (2..period.min(LONGEST)).any(|factor| period % factor == 0)
+    (2..period.min(LONGEST)).any(|factor| period.is_multiple_of(factor))
 }
 
 #[cfg(test)]
