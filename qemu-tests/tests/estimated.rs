@@ -110,11 +110,14 @@ fn t1_t2_t3_t8_an_estimate_s_interval_holds_what_exact_mode_counts() {
     }
 }
 
+/// An event, what is asked of it, the exit code, and what the refusal says.
+type Refusal<'a> = (&'a str, &'a str, u8, &'a str);
+
 #[test]
 fn t8_what_samples_cannot_estimate_is_refused_by_name() {
     let opcodes = r#"opcodes = ["imul"]"#;
     let data = r#"data = "r14:0..8""#;
-    let cases: [(Model, &[(&str, &str, u8, &str)]); 3] = [
+    let cases: [(Model, &[Refusal<'_>]); 3] = [
         (Model::Nehalem, &[("r01c0", opcodes, 3, "came with Haswell (format 2)")]),
         (
             Model::Skylake,

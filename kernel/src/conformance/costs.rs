@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "barecount: RDPMC, loading its index, combining its halves, and leaving ring 3",
         run: in_ring_3,
     },
-    check!("read_1", Read, 1, 60, 600),
+    check!("read_1", Read, 1, 60, 620),
     check!("read_4", Read, 4, 110, 1450),
     check!("read_8", Read, 8, 170, 3200),
     check!("turn_1", Turn, 1, 210, 4800),
