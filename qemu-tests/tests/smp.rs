@@ -60,7 +60,8 @@ fn at_work_of(ran: &Ran, ticks: f64, undisturbed: usize) -> Vec<u32> {
     assert_eq!(worked, ids);
     for one in &result.processors {
         let median = one.metrics[0].value.median;
-        let disturbed = one.processor as usize >= undisturbed && median > ticks;
+        // What disturbs comes into short or long runs, so the difference is mostly greater, and may be a little less.
+        let disturbed = one.processor as usize >= undisturbed && median > 0.9 * ticks;
         assert!(disturbed || median == ticks, "processor {}: {median}", one.processor);
     }
     // The others are halted while the boot processor measures.
