@@ -1,7 +1,6 @@
 //! Which instructions count.
 
 use super::Refusal;
-use alloc::borrow::Cow;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use iced_x86::Mnemonic;
@@ -24,11 +23,7 @@ impl<'a> Qualifier<'a> {
     /// # Errors
     /// An opcode that does not exist.
     pub fn new(filter: &'a Filter<'a>, pointers: [u64; 5]) -> Result<Self, Refusal> {
-        let known = |name: &Cow<str>| {
-            let found = Mnemonic::values().find(|&mnemonic| super::name(mnemonic) == **name);
-            found.ok_or_else(|| Refusal::UnknownOpcode(name.to_string()))
-        };
-        let mnemonics = filter.opcodes.iter().map(known).collect::<Result<_, _>>()?;
+        let mnemonics = filter.opcodes.iter().map(|name| opcode(name)).collect::<Result<_, _>>()?;
         Ok(Self { filter, mnemonics, pointers })
     }
 
@@ -39,7 +34,7 @@ impl<'a> Qualifier<'a> {
         (self.mnemonics.is_empty() || self.mnemonics.contains(&mnemonic))
             && self.filter.bits.is_none_or(|wanted| wanted == bits)
             && self.filter.instructions.is_none_or(|range| {
-                offset.is_some_and(|offset| range.overlaps(self.base(&range), offset, 1))
+                offset.is_some_and(|offset| range.overlaps(base(&range, self.pointers), offset, 1))
             })
     }
 
@@ -47,7 +42,7 @@ impl<'a> Qualifier<'a> {
     #[must_use]
     pub fn touches(&self, touch: &Touch) -> bool {
         self.filter.data.is_none_or(|range| {
-            range.overlaps(self.base(&range), touch.linear, u64::from(touch.bytes))
+            range.overlaps(base(&range, self.pointers), touch.linear, u64::from(touch.bytes))
         })
     }
 
@@ -56,16 +51,26 @@ impl<'a> Qualifier<'a> {
     pub fn needs_access(&self) -> bool {
         self.filter.data.is_some()
     }
+}
 
-    fn base(&self, range: &AddressRange) -> u64 {
-        let [rsp, rbp, rdi, rsi, r14] = self.pointers;
-        match range.base {
-            None => 0,
-            Some(Base::Rsp) => rsp,
-            Some(Base::Rbp) => rbp,
-            Some(Base::Rdi) => rdi,
-            Some(Base::Rsi) => rsi,
-            Some(Base::R14) => r14,
-        }
+/// The opcode that a filter names.
+///
+/// # Errors
+/// It does not exist.
+pub fn opcode(name: &str) -> Result<Mnemonic, Refusal> {
+    let found = Mnemonic::values().find(|&mnemonic| super::name(mnemonic) == name);
+    found.ok_or_else(|| Refusal::UnknownOpcode(name.to_string()))
+}
+
+/// What a range's offsets count from. `pointers` are the start values of RSP, RBP, RDI, RSI and R14.
+#[must_use]
+pub const fn base(range: &AddressRange, [rsp, rbp, rdi, rsi, r14]: [u64; 5]) -> u64 {
+    match range.base {
+        None => 0,
+        Some(Base::Rsp) => rsp,
+        Some(Base::Rbp) => rbp,
+        Some(Base::Rdi) => rdi,
+        Some(Base::Rsi) => rsi,
+        Some(Base::R14) => r14,
     }
 }

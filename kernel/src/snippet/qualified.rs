@@ -1,21 +1,22 @@
 //! A snippet's events counted of some instructions only: what the emulated PMU's qualifiers are set to.
 
 use super::Emitted;
-use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+use crate::exact::Refusal;
+use crate::exact::filter::{base, opcode};
+use alloc::string::String;
 use alloc::vec::Vec;
 use iced_x86::Mnemonic;
 use pmu_model::Qualifiers;
 use pmu_model::qualify::{self, WORDS};
-use protocol::exact::{AddressRange, Base, Filter};
+use protocol::exact::{AddressRange, Filter};
 use thiserror::Error;
 
 /// What the qualifiers cannot hold.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Unqualified {
     /// There is no such opcode.
-    #[error("only: the opcode `{0}` does not exist")]
-    Opcode(String),
+    #[error("only: {0}")]
+    Opcode(#[from] Refusal),
     /// They do not tell it.
     #[error("only: qualifiers do not tell 64-bit from 32-bit code; exact = {{ bits = … }} does")]
     Bits,
@@ -42,16 +43,13 @@ pub fn registers(
     if filter.bits.is_some() {
         return Err(Unqualified::Bits);
     }
-    let known = |name: &Cow<str>| {
-        let found = Mnemonic::values().find(|&mnemonic| crate::exact::name(mnemonic) == **name);
-        found.map(|one| one as u16).ok_or_else(|| Unqualified::Opcode(name.to_string()))
-    };
-    let opcodes: Vec<u16> = filter.opcodes.iter().map(known).collect::<Result<_, _>>()?;
+    let known = |name| opcode(name).map(|one| one as u16);
+    let opcodes = filter.opcodes.iter().map(|name| known(name));
+    let opcodes: Vec<u16> = opcodes.collect::<Result<_, _>>()?;
     let code = filter.instructions.map(|range| code(&range, emitted, is_call));
-    let data = filter.data.map(|range| {
-        let base = range.base.map_or(0, |base| pointer(base, pointers));
-        [range.from, range.to].map(|offset| address(base, offset))
-    });
+    let data = filter
+        .data
+        .map(|range| [range.from, range.to].map(|offset| address(base(&range, pointers), offset)));
     let checks = u64::from(code.is_some())
         | u64::from(!opcodes.is_empty()) << 1
         | u64::from(data.is_some()) << 2;
@@ -83,16 +81,6 @@ fn address(base: u64, offset: i64) -> u64 {
     u64::try_from(sum.max(0)).unwrap_or(u64::MAX)
 }
 
-fn pointer(base: Base, [rsp, rbp, rdi, rsi, r14]: [u64; 5]) -> u64 {
-    match base {
-        Base::Rsp => rsp,
-        Base::Rbp => rbp,
-        Base::Rdi => rdi,
-        Base::Rsi => rsi,
-        Base::R14 => r14,
-    }
-}
-
 /// The filter as a job writes it.
 #[must_use]
 pub fn text(filter: &Filter) -> String {
@@ -112,6 +100,7 @@ pub fn text(filter: &Filter) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn emitted() -> Emitted {
         Emitted { body: 0x1000..0x1030, copy_bytes: 16, ..Emitted::default() }
@@ -149,6 +138,6 @@ mod tests {
         assert_eq!(text(&filter), "only=imul+add, data r14:-0x8..0x8");
         let unknown = Filter { opcodes: Vec::from(["imull".into()]), ..Filter::default() };
         let error = registers(&unknown, &emitted(), false, [0; 5], 1).unwrap_err();
-        assert_eq!(error, Unqualified::Opcode("imull".into()));
+        assert_eq!(error.to_string(), "only: the filter's opcode `imull` does not exist");
     }
 }
