@@ -25,9 +25,14 @@ impl Target<'_> {
             format!("only: {why}; exact = {{ … }} counts the same by stepping, on every processor; only of a [[sample]] with precise = true estimates it, by PEBS or IBS")
         })?;
         let place = self.asked.controls.place.pointers;
-        let words = registers(only, &Emitted::default(), false, place, 0);
+        let own = &mut self.counting.own;
+        // Every counter, so that the writes before each pass, which are of some of them, cannot be refused.
+        let counters = own.driver.iter().flat_map(|driver| driver.capabilities().counters());
+        let counters = counters.fold(0, |all, one| all | one.bit());
+        let words = registers(only, &Emitted::default(), false, place, counters);
         let words = words.map_err(|why| why.to_string())?;
-        let written = found.write(&mut self.counting.own.registers, &words);
+        let written = found.write(&mut own.registers, &words);
+        let written = written.and_then(|()| found.clear(&mut own.registers));
         written.map_err(|number| format!("only: MSR {number:#x} cannot be written"))?;
         self.asked.qualifiers = Some(found);
         let how = match self.machine.emulated {
@@ -60,7 +65,7 @@ impl Target<'_> {
         let counters = self.counting.own.counters.iter().fold(0, |all, one| all | one.bit());
         let (call, pointers) = (snippet.setup.call.is_some(), self.asked.controls.place.pointers);
         let emitted = self.loaded.emitted();
-        // `qualify` has made them of the same filter, and written them.
+        // `qualify` has made them of the same filter, and written them with all counters.
         let words = registers(&snippet.setup.only, emitted, call, pointers, counters);
         let own = &mut self.counting.own.registers;
         let _ = words.map(|words| qualifiers.write(own, &words));
