@@ -39,13 +39,6 @@ fn name(mnemonic: Mnemonic) -> String {
 #[serde(try_from = "String")]
 pub struct Opcode(String);
 
-impl Opcode {
-    /// The mnemonic.
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
 impl TryFrom<String> for Opcode {
     type Error = NoOpcode;
 
@@ -151,17 +144,25 @@ impl Default for ExactOptions {
     }
 }
 
+/// A filter of what a job says: opcodes, ranges of instructions and data, and the width of the code.
+pub(super) fn filter(
+    opcodes: &[Opcode],
+    ranges: [Option<Range>; 2],
+    bits: Option<Bits>,
+) -> Filter<'static> {
+    let opcodes = opcodes.iter().map(|opcode| Cow::Owned(opcode.0.clone())).collect();
+    let [instructions, data] = ranges.map(|range| range.map(|range| range.0));
+    Filter { opcodes, instructions, data, bits }
+}
+
 impl RawExact {
     /// The options; `None`: not stepped at all.
     pub(super) fn decide(&self) -> Option<ExactOptions> {
         match self {
             Self::Switch(on) => on.then(ExactOptions::default),
             Self::Table(table) => {
-                let opcodes = table.opcodes.iter().map(|opcode| Cow::Owned(opcode.0.clone()));
-                let instructions = table.instructions.map(|range| range.0);
-                let data = table.data.map(|range| range.0);
-                let bits = table.bits;
-                let filter = Filter { opcodes: opcodes.collect(), instructions, data, bits };
+                let ranges = [table.instructions, table.data];
+                let filter = filter(&table.opcodes, ranges, table.bits);
                 let steps = table.steps.unwrap_or(DEFAULT_STEPS);
                 Some(ExactOptions { filter, verify: table.verify, steps })
             }

@@ -1,10 +1,9 @@
 //! `only` in a job: of which instructions the events of a snippet are counted, or those of a sample estimated.
 
-use super::exact::{Opcode, Range};
+use super::exact::{Opcode, Range, filter};
 use protocol::exact::Filter;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::borrow::Cow;
 
 /// Of which instructions events are counted: of a snippet by the qualifiers of the emulated PMU, of a sample as an estimate.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -25,16 +24,7 @@ pub(super) struct RawOnly {
 impl RawOnly {
     /// The filter.
     pub(super) fn decide(&self) -> Filter<'static> {
-        Filter {
-            opcodes: self
-                .opcodes
-                .iter()
-                .map(|opcode| Cow::Owned(opcode.text().to_string()))
-                .collect(),
-            instructions: self.instructions.map(|range| range.0),
-            data: self.data.map(|range| range.0),
-            bits: None,
-        }
+        filter(&self.opcodes, [self.instructions, self.data], None)
     }
 }
 
