@@ -181,6 +181,29 @@ const TWO_CALLS: &str =
 const ONE_CALL: &str =
     "nop; nop; call 2f; jmp 9f; 2: imul rax, rax; int 0x83; imul rax, rax; imul rax, rax; ret; 9:";
 
+/// How many samples of each task were within calls. Even tasks are of [`TWO_CALLS`], odd ones of [`ONE_CALL`]; each stack is that of its
+/// task's code.
+fn deep(result: &SampleResult, model: &Model) -> Vec<u64> {
+    let mut deep = vec![0; result.code.len()];
+    for one in &result.stacks.as_ref().expect("stacks were asked for").stacks {
+        let code = &result.code[one.task as usize];
+        let [start, end] = code.function.map(|at| at.0);
+        let inside = one.frames.iter().all(|frame| (start..end).contains(&frame.0));
+        assert!(inside, "{model:?}: a frame of another task: {one:?}, {:?}", result.code);
+        let at = |frame: u64| frame.wrapping_sub(code.body[0].0);
+        let frames: Vec<u64> = one.frames.iter().map(|frame| at(frame.0)).collect();
+        let open: &[u64] = match (one.task % 2, frames[0]) {
+            (0, 7..14) => &[0],
+            (0, 14..25) => &[7, 0],
+            (1, 9..24) => &[2],
+            _ => continue,
+        };
+        assert_eq!(frames[1..], *open, "{model:?}, task {}", one.task);
+        deep[one.task as usize] += one.count;
+    }
+    deep
+}
+
 #[test]
 fn s2_each_task_has_a_stack_of_its_own() {
     for model in [Model::Haswell, Model::IceLake, Model::SapphireRapids] {
@@ -193,23 +216,7 @@ fn s2_each_task_has_a_stack_of_its_own() {
         let stacks = result.stacks.as_ref().expect("stacks were asked for");
         let samples: u64 = stacks.stacks.iter().map(|one| one.count).sum();
         assert_eq!((samples, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
-        let mut deep = [0; 2];
-        for one in &stacks.stacks {
-            let code = &result.code[one.task as usize];
-            let [start, end] = code.function.map(|at| at.0);
-            let inside = one.frames.iter().all(|frame| (start..end).contains(&frame.0));
-            assert!(inside, "{model:?}: a frame of another task: {one:?}, {:?}", result.code);
-            let at = |frame: u64| frame.wrapping_sub(code.body[0].0);
-            let frames: Vec<u64> = one.frames.iter().map(|frame| at(frame.0)).collect();
-            let open: &[u64] = match (one.task, frames[0]) {
-                (0, 7..14) => &[0],
-                (0, 14..25) => &[7, 0],
-                (1, 9..24) => &[2],
-                _ => continue,
-            };
-            assert_eq!(frames[1..], *open, "{model:?}, task {}", one.task);
-            deep[one.task as usize] += one.count;
-        }
+        let deep = deep(result, &model);
         assert!(deep.iter().all(|&count| count >= 5), "{model:?}: {deep:?} of {samples}");
     }
 }
@@ -302,20 +309,7 @@ fn s2_m13_call_stacks_are_sampled_on_each_processor() {
         let stacks = result.stacks.as_ref().expect("stacks were asked for");
         let samples: u64 = stacks.stacks.iter().map(|one| one.count).sum();
         assert_eq!((samples, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
-        let mut deep = [0; 4];
-        for one in &stacks.stacks {
-            let code = &result.code[one.task as usize];
-            let frames: Vec<u64> =
-                one.frames.iter().map(|frame| frame.0.wrapping_sub(code.body[0].0)).collect();
-            let open: &[u64] = match (one.task % 2, frames[0]) {
-                (0, 7..14) => &[0],
-                (0, 14..25) => &[7, 0],
-                (1, 9..24) => &[2],
-                _ => continue,
-            };
-            assert_eq!(frames[1..], *open, "{model:?}, task {}", one.task);
-            deep[one.task as usize] += one.count;
-        }
+        let deep = deep(result, &model);
         assert!(deep.iter().all(|&count| count >= 5), "{model:?}: {deep:?} of {samples}");
     }
 }
