@@ -1,6 +1,8 @@
 //! Sessions as wholes: started again, refused, labelled.
 
 use super::*;
+use arch::msr::{Absent, Msr};
+use arch::pmu::numbers::DEBUGCTL;
 
 #[test]
 fn c5_a_session_starts_again_with_one_call() {
@@ -75,4 +77,37 @@ fn samples_of_the_emulated_pmu_are_labelled() {
     assert!(result.emulated);
     let (result, _) = run(&mut host, &Sampling { interval_ns: 100_000, ..item(&[], 1000) });
     assert!(!result.emulated && result.timer.is_some());
+}
+
+/// A machine whose firmware gives one bit of DEBUGCTL back at once.
+struct Cleared<'a>(&'a mut Registers_, u64);
+
+impl Registers for Cleared<'_> {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        Registers::cpuid(self.0, leaf, subleaf)
+    }
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        Registers::rdmsr(self.0, msr)
+    }
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        let kept = if msr == DEBUGCTL { value & !self.1 } else { value };
+        Registers::wrmsr(self.0, msr, kept)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
+        Registers::rdpmc(self.0, index)
+    }
+}
+
+/// Half of a freeze would leave the counters frozen, as the handler that stops them lifts none.
+#[test]
+fn t7_of_a_freeze_that_does_not_hold_nothing_is_left() {
+    for cleared in [1 << 11, 1 << 12] {
+        let mut host = Host::new(Model::Skylake);
+        let item = Sampling { branches: true, ..item(&[event(RETIRED, 100)], 100) };
+        let (events, _) = plan(&mut host, &item).unwrap();
+        let mut registers = Cleared(&mut host.pmu, cleared);
+        let events = (events, Besides::default());
+        Session::arm(&mut registers, &mut host.driver, &item, events, 1).unwrap();
+        assert_eq!(host.pmu.read_msr(DEBUGCTL.0).unwrap() & 0b11 << 11, 0, "{cleared:#x}");
+    }
 }
