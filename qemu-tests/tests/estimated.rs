@@ -89,6 +89,7 @@ fn t1_t2_t3_t8_an_estimate_s_interval_holds_what_exact_mode_counts() {
         ran.ends_with(0);
         let exact: Vec<&ExactResult> = ran.report.exact().collect();
         let mut sampled = ran.report.sampled();
+        let mut held = 0;
         for By { event, exact: counts, filters, .. } in by {
             for &filter in *filters {
                 let one = &sampled.next().expect("a result").events[0];
@@ -96,7 +97,12 @@ fn t1_t2_t3_t8_an_estimate_s_interval_holds_what_exact_mode_counts() {
                 let right = counted(exact[filter], counts) * turns;
                 let what = format!("{model:?} {event} {}: {right}, {one:?}", FILTERS[filter]);
                 let [least, most] = found.between;
-                assert!(least <= right && right <= most, "{what}");
+                let holds = least <= right && right <= most;
+                held += usize::from(holds);
+                // Prime periods spread evenly. Random ones do not: an interval of 95 % misses one time in twenty, by some more. It has
+                // 1.96 standard deviations to each side; 4.4 are exceeded once in 90,000 times.
+                let close = right.abs_diff(found.estimate) * 8 <= (most - least) * 9;
+                assert!(if name == "IBS" { close } else { holds }, "{what}");
                 // Some 1,000 samples: the interval is no wider than 6.5 % of all.
                 assert!(
                     found.samples > 900 && (most - least) * 1000 <= 65 * found.counted,
@@ -107,6 +113,9 @@ fn t1_t2_t3_t8_an_estimate_s_interval_holds_what_exact_mode_counts() {
                 assert!(!one.remarks.iter().any(|text| text.contains("factor")), "{what}");
             }
         }
+        // More than three of seven miss once in 5,000 times.
+        let all: usize = by.iter().map(|one| one.filters.len()).sum();
+        assert!(held + 3 >= all, "{model:?}: {held} of {all}");
     }
 }
 
