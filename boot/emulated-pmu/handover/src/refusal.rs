@@ -1,9 +1,10 @@
 //! Why the hypervisor does not start. The guest then boots without a PMU.
 
+use strum::{EnumCount, VariantArray};
 use thiserror::Error;
 
 /// Why the hypervisor does not start.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq, EnumCount, VariantArray)]
 #[repr(u64)]
 pub enum Refusal {
     /// Another version of the hand-over.
@@ -59,23 +60,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 15] = [
-        Self::Version,
-        Self::Options,
-        Self::NoSvm,
-        Self::SvmDisabled,
-        Self::NoNestedPaging,
-        Self::NoIcount,
-        Self::WrongShift,
-        Self::NoHpet,
-        Self::NoHpetMsi,
-        Self::Calibration,
-        Self::NoApic,
-        Self::Image,
-        Self::NoMemory,
-        Self::NoTimer,
-        Self::Recording,
-    ];
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The refusal with number `code`; `None` for 0 and for unknown numbers.
     #[must_use]

@@ -1,9 +1,11 @@
 //! A branch as the last-branch records and the branch events see it.
 
+use strum::{EnumCount, VariantArray};
+
 use crate::Ring;
 
 /// The kinds that the filters of the last-branch records distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumCount, VariantArray)]
 pub enum BranchKind {
     /// Jcc, JrCXZ, LOOPcc.
     Conditional,
@@ -24,15 +26,7 @@ pub enum BranchKind {
 
 impl BranchKind {
     /// Every kind, in the order of its discriminant.
-    pub const ALL: [Self; 7] = [
-        Self::Conditional,
-        Self::RelativeCall,
-        Self::IndirectCall,
-        Self::Return,
-        Self::RelativeJump,
-        Self::IndirectJump,
-        Self::Far,
-    ];
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 }
 
 /// A retired branch.

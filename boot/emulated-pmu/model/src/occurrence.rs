@@ -3,6 +3,8 @@
 //! [`Selection`](crate::Selection) of both. Occurrences are cut so fine that every event is a plain
 //! sum of them, and so that the unit mask bits of one event never count the same occurrence twice.
 
+use strum::{EnumCount, VariantArray};
+
 use crate::branch::{Branch, BranchKind};
 
 /// An amount that the model works out itself from retired instructions and their stalls.
@@ -34,7 +36,7 @@ pub enum Bulk {
 }
 
 /// One thing that happened, seen by whoever steps the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount, VariantArray)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are the definition; groups are explained")]
 pub enum Occurrence {
@@ -117,71 +119,11 @@ pub enum Occurrence {
 }
 
 /// Number of [`Occurrence`]s.
-pub const OCCURRENCES: usize = Occurrence::PortCycle as usize + 1;
+pub const OCCURRENCES: usize = Occurrence::COUNT;
 
 impl Occurrence {
     /// Every occurrence, in the order of its discriminant.
-    pub const ALL: [Self; OCCURRENCES] = {
-        use Occurrence::*;
-        [
-            JccNotTaken,
-            JccTakenForward,
-            JccTakenBackward,
-            RelativeCall,
-            IndirectCall,
-            Return,
-            RelativeJump,
-            IndirectJump,
-            FarBranch,
-            MissedJccNotTaken,
-            MissedJccTakenForward,
-            MissedJccTakenBackward,
-            MissedRelativeCall,
-            MissedIndirectCall,
-            MissedReturn,
-            MissedRelativeJump,
-            MissedIndirectJump,
-            Load,
-            Store,
-            LoadStore,
-            Locked,
-            LoadL1Hit,
-            LoadLlcHit,
-            LoadLlcMiss,
-            StoreL1Hit,
-            StoreLlcHit,
-            StoreLlcMiss,
-            SplitLoad,
-            SplitStore,
-            L1Fill,
-            LlcReference,
-            LlcMiss,
-            LoadStlbHit,
-            StoreStlbHit,
-            LoadWalk,
-            StoreWalk,
-            Interrupt,
-            LbrInsert,
-            ClFlush,
-            Cpuid,
-            LoadL2Hit,
-            StoreL2Hit,
-            MemoryStall,
-            Port0,
-            Port1,
-            Port2,
-            Port3,
-            Port4,
-            Port5,
-            Port6,
-            Port7,
-            Port8,
-            Port9,
-            PortA,
-            PortB,
-            PortCycle,
-        ]
-    };
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// A micro-operation on each port.
     pub const PORTS: [Self; crate::uarch::PORTS] = {

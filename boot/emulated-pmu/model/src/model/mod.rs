@@ -15,9 +15,10 @@ pub use spec::{
     Amd, ArchLbr, ArchPebs, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources,
     Spec, SvmFeatures, Vendor, ibs,
 };
+use strum::{EnumCount, VariantArray};
 
 /// A processor whose PMU is presented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount, VariantArray)]
 pub enum Model {
     /// No PMU at all: the leaves are empty and every register of the PMU raises #GP.
     None,
@@ -54,22 +55,7 @@ pub enum Model {
 
 impl Model {
     /// Every model.
-    pub const ALL: [Self; 14] = [
-        Self::None,
-        Self::Core2,
-        Self::Nehalem,
-        Self::Haswell,
-        Self::Skylake,
-        Self::IceLake,
-        Self::SapphireRapids,
-        Self::ArrowLake,
-        Self::K10,
-        Self::Zen2,
-        Self::Zen4,
-        Self::GoldenCove,
-        Self::Gracemont,
-        Self::CougarCove,
-    ];
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The model's facts.
     #[must_use]

@@ -8,6 +8,8 @@
 
 use core::fmt;
 
+use strum::{EnumCount, VariantArray};
+
 /// Ports, named 0 to 9, A and B.
 pub const PORTS: usize = 12;
 /// Classes of instructions.
@@ -21,7 +23,7 @@ const NAMES: &[u8; PORTS] = b"0123456789AB";
 
 /// What an instruction is to the ports. An instruction that computes is of one of the first eleven classes, and has a `load` for each
 /// access that reads, a `sta` (address) and a `std` (data) for each that writes. A plain move to or from memory has these alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount, VariantArray)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "crate `step` has the rule, instruction by instruction")]
 pub enum UopClass {
@@ -43,25 +45,7 @@ pub enum UopClass {
 
 impl UopClass {
     /// All of them, in the order of the discriminant.
-    pub const ALL: [Self; 14] = {
-        use UopClass::*;
-        [
-            Alu,
-            Shift,
-            Mul,
-            Div,
-            Lea,
-            Bit,
-            Vec,
-            Shuffle,
-            Fp,
-            Fdiv,
-            Branch,
-            Load,
-            StoreAddress,
-            StoreData,
-        ]
-    };
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// Its name in a map.
     #[must_use]
