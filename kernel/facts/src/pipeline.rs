@@ -1,16 +1,21 @@
-//! What a processor's predictor of branches is, told from how long code takes that branches in ways which are chosen.
+//! What a core is, told from how long code takes that is written for it: its predictor of branches and its instruction cache.
 //!
 //! | figure | how | source |
 //! | --- | --- | --- |
 //! | misprediction | a function whose return address is changed by as much as nothing, or by the length of a jump | A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs", return stacks |
 //! | return stack | calls nested ever deeper, each from one of two places that random bits choose: what returning takes beyond dropping the stack | H. Wong, "Microbenchmarking return address branch prediction" (2018) |
 //! | targets | indirect jumps, a power of two bytes apart: how many of them are all predicted | V. Uzelac, A. Milenkovic, "Experiment flows and microbenchmarks for reverse engineering of branch predictor structures" (ISPASS 2009) |
+//! | instruction cache | direct jumps in random order through lines of one set, against as many next to each other | as of targets; K. Yotov, K. Pingali, P. Stodghill, "X-Ray: A tool for automatic measurement of hardware parameters" (QEST 2005) |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
 
 pub mod code;
+mod lines;
 mod returns;
+mod sets;
 mod targets;
+
+pub use lines::measure as instruction_cache;
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -37,8 +42,9 @@ pub trait CodeProbe {
     fn beat(&mut self) {}
 }
 
-/// Finds out what the predictor is.
+/// Finds out what the core is.
 pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
+    let code = lines::measure(probe);
     let mut sample = || {
         let of = |elsewhere| Program::Return { elsewhere };
         let missed = probe.cycles(&of(true), TRIES);
@@ -53,9 +59,9 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts { mispredict_tenths, returns, targets };
+        return PipelineFacts { mispredict_tenths, returns, targets, code };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets }
+    PipelineFacts { mispredict_tenths, returns, targets, code }
 }

@@ -2,12 +2,14 @@
 //! by instruction.
 
 use facts::pipeline::code::{Program, emit};
-use facts::pipeline::{CodeProbe, measure};
+use facts::pipeline::{CodeProbe, instruction_cache, measure};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 use pmu_model::BranchKind;
-use pmu_model::uarch::parameters::{Parameters, TlbShape};
-use pmu_model::uarch::{Predictor, Resolved};
-use protocol::record::PipelineFacts;
+use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
+use pmu_model::uarch::replacement::Policy;
+use pmu_model::uarch::{Hierarchy, Predictor, Resolved};
+use pmu_model::{Delta, Occurrence, Ring};
+use protocol::record::{CodeCacheFact, PipelineFacts};
 use std::collections::HashMap;
 
 const BYTES: u32 = 512 << 10;
@@ -21,6 +23,8 @@ struct Modelled {
     /// What was decoded since the code was written.
     decoded: HashMap<u64, Instruction>,
     predictor: Predictor,
+    caches: Hierarchy,
+    line: u64,
     mispredict: u64,
     cycles: u64,
     /// Most cycles by which a try takes longer, at random.
@@ -34,13 +38,23 @@ impl Modelled {
         predictor.keep_targets(parameters.btb);
         let mispredict = parameters.mispredict_cycles.into();
         let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
-        Self { memory, decoded, predictor, mispredict, cycles: 0, noise: 0 }
+        let (caches, line) = (Hierarchy::new(parameters), parameters.line.into());
+        Self { memory, decoded, predictor, caches, line, mispredict, cycles: 0, noise: 0 }
     }
 
     fn branch(&mut self, one: &Instruction, to: u64, kind: BranchKind, taken: bool) {
         let addresses = (one.ip(), to, one.next_ip());
         let resolved = Resolved::new(addresses, kind, taken, to <= one.ip());
         self.cycles += if self.predictor.branch(&resolved) { self.mispredict } else { 0 };
+    }
+
+    /// Fetches what an instruction lies in.
+    fn fetch(&mut self, one: &Instruction) {
+        let mut delta = Delta::step(Ring::Kernel);
+        for line in one.ip() / self.line..=(one.next_ip() - 1) / self.line {
+            self.caches.fetch(line, &mut delta);
+        }
+        self.cycles += delta.count(Occurrence::MemoryStall);
     }
 
     fn run(&mut self, entry: u32) {
@@ -52,6 +66,7 @@ impl Modelled {
             let decode = || Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
             let one = *self.decoded.entry(ip).or_insert_with(decode);
             self.cycles += 1;
+            self.fetch(&one);
             ip = one.next_ip();
             let target = one.near_branch_target();
             match one.code() {
@@ -192,4 +207,50 @@ fn d1_a_clock_that_differs_from_try_to_try_tells_nothing() {
     let facts = measure(&mut quiet);
     assert_eq!(facts.returns.entries, Some(parameters.returns), "{facts:?}");
     assert_eq!(facts.targets.entries(), Some(parameters.btb.entries), "{facts:?}");
+}
+
+/// An instruction cache as a test draws it: at most 16 ways, whose sets repeat at no more than 16 KiB.
+fn drawn(draw: &mut impl FnMut(u64) -> u64) -> Parameters {
+    let line = 32 << draw(3);
+    let (ways, cycles) = (1 + draw(16) as u32, 2 + draw(40) as u32);
+    // At least the 1 KiB of code that is compared with, and the page beside it.
+    let sets = (0..10).map(|step| 1 << step).filter(|sets| {
+        let bytes = sets * line * u64::from(ways);
+        sets * line <= 16 << 10 && bytes >= 4096
+    });
+    let sets: Vec<u64> = sets.collect();
+    let bytes = sets[draw(sets.len() as u64) as usize] * line * u64::from(ways);
+    let code = CacheShape { bytes, ways, policy: Policy::Lru, cycles };
+    Parameters { line: line as u32, code: Some(code), ..Parameters::DEFAULT }
+}
+
+#[test]
+fn d1_blind_recovery_of_200_random_instruction_caches() {
+    let mut state = 77u64;
+    let mut draw = |most: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    for _ in 0..200 {
+        let parameters = drawn(&mut draw);
+        let code = parameters.code.unwrap();
+        let fact = instruction_cache(&mut Modelled::new(&parameters));
+        let text = format!("{parameters}: {fact:?}");
+        assert_eq!(fact.bytes().map(u64::from), Some(code.bytes), "{text}");
+        assert_eq!((fact.ways, fact.line), (Some(code.ways), Some(parameters.line)), "{text}");
+        assert_eq!((fact.miss_tenths, fact.doubtful), (u64::from(code.cycles) * 10, 0), "{text}");
+    }
+}
+
+#[test]
+fn d1_where_code_takes_no_time_no_instruction_cache_is_told() {
+    let fact = instruction_cache(&mut Modelled::new(&Parameters::DEFAULT));
+    assert!(fact.reason.as_ref().is_some_and(|why| why.contains("costs nothing")), "{fact:?}");
+    assert_eq!(fact, CodeCacheFact { reason: fact.reason.clone(), ..CodeCacheFact::default() });
+    // More lines of a set than are tried.
+    let code = CacheShape { bytes: 64 * 4096, ways: 64, policy: Policy::Lru, cycles: 9 };
+    let parameters = Parameters { code: Some(code), ..Parameters::DEFAULT };
+    let fact = instruction_cache(&mut Modelled::new(&parameters));
+    assert!(fact.bytes().is_none() && fact.line.is_none() && fact.reason.is_some(), "{fact:?}");
 }

@@ -39,6 +39,8 @@ pub enum Program<'a> {
         end: u32,
         /// Through a register; otherwise directly, by as many instructions.
         indirect: bool,
+        /// How often, in place of [`ROUNDS`].
+        rounds: u32,
     },
 }
 
@@ -50,7 +52,9 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
     match *program {
         Program::Return { elsewhere } => code.changed_return(entry, elsewhere),
         Program::Nested { depth, returns } => code.nested(entry, depth, returns),
-        Program::Jumps { places, end, indirect } => code.jumps(entry, places, end, indirect),
+        Program::Jumps { places, end, indirect, rounds } => {
+            code.jumps(entry, places, (end, rounds), indirect);
+        }
     }
     (code.pieces, entry)
 }
@@ -88,10 +92,10 @@ impl Code {
         self.put(&distance(end, to));
     }
 
-    /// `mov ecx, ROUNDS`.
-    fn rounds(&mut self) {
+    /// `mov ecx, rounds`.
+    fn rounds(&mut self, rounds: u32) {
         self.put(&[0xb9]);
-        self.put(&(ROUNDS as u32).to_le_bytes());
+        self.put(&rounds.to_le_bytes());
     }
 
     /// `dec ecx` and `jnz`, 8 bytes.
@@ -105,7 +109,7 @@ impl Code {
         self.at(0);
         self.put(&[0x4c, 0x01, 0x04, 0x24, 0xc3]);
         self.at(entry);
-        self.rounds();
+        self.rounds(ROUNDS as u32);
         // mov r8d, 0 or 2
         self.put(&[0x41, 0xb8, if elsewhere { 2 } else { 0 }, 0, 0, 0]);
         let top = self.here();
@@ -132,7 +136,7 @@ impl Code {
         }
         self.at(entry);
         self.reach(&[0x48, 0x8d, 0x3d], entry + BITS);
-        self.rounds();
+        self.rounds(ROUNDS as u32);
         let top = self.here();
         // mov r9, [rdi]; mov r10, rsp
         self.put(&[0x4c, 0x8b, 0x0f, 0x49, 0x89, 0xe2]);
@@ -159,7 +163,7 @@ impl Code {
         }
     }
 
-    fn jumps(&mut self, entry: u32, places: &[u32], end: u32, indirect: bool) {
+    fn jumps(&mut self, entry: u32, places: &[u32], (end, rounds): (u32, u32), indirect: bool) {
         let nexts = places.iter().skip(1).chain([&end]);
         for (at, next) in places.iter().zip(nexts) {
             self.at(*at);
@@ -173,7 +177,7 @@ impl Code {
         }
         let first = places.first().copied().unwrap_or(end);
         self.at(entry);
-        self.rounds();
+        self.rounds(rounds);
         self.reach(&[0x48, 0x8d, 0x05], first);
         self.reach(&[0xe9], first);
         let out = self.here();
@@ -188,7 +192,7 @@ impl Code {
 }
 
 /// Random bits (SplitMix64)
-const fn mixed(state: u64) -> u64 {
+pub const fn mixed(state: u64) -> u64 {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

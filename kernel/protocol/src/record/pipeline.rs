@@ -1,11 +1,11 @@
-//! What a core's predictor of branches is, as measured.
+//! What a core is, as measured.
 
 use super::{Fit, Times};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// A core's predictor. Times are in tenths of a cycle, or of a tick of the TSC.
+/// A core. Times are in tenths of a cycle, or of a tick of the TSC.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PipelineFacts {
@@ -15,6 +15,9 @@ pub struct PipelineFacts {
     pub returns: ReturnsFact,
     /// The table of targets of indirect jumps.
     pub targets: TargetsFact,
+    /// The instruction cache.
+    #[serde(default)]
+    pub code: CodeCacheFact,
 }
 
 /// A return stack.
@@ -60,5 +63,37 @@ impl TargetsFact {
     #[must_use]
     pub fn entries(&self) -> Option<u32> {
         Some(self.ways? * self.sets?)
+    }
+}
+
+/// The instruction cache.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CodeCacheFact {
+    /// What fetching a line costs that it does not hold, the mean of 60; 0: it costs nothing that is seen.
+    pub miss_tenths: u64,
+    /// Bytes of a line; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Ways; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
+    /// Bytes from a line to the next one of the same set; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_stride: Option<u32>,
+    /// Why something is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many tries were nearer to the line between staying and not staying than to what they should be.
+    pub doubtful: u32,
+    /// What it was told from: how many lines at which distance stayed, and cycles of 64 rounds beyond code in adjacent lines.
+    pub evidence: Vec<Fit>,
+}
+
+impl CodeCacheFact {
+    /// Its bytes, if they are told.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u32> {
+        Some(self.ways? * self.set_stride?)
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn all() -> Vec<String> {
         }
     }
     let core = ["misprediction cycles", "return stack entries", "targets entries", "targets ways"];
+    whole.extend(["bytes", "ways", "line", "miss cycles"].map(|what| format!("L1 code {what}")));
     whole.extend(core.map(String::from));
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());

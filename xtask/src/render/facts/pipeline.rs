@@ -1,8 +1,10 @@
-//! What predicts a core's branches.
+//! What predicts a core's branches, and its instruction cache.
 
 use super::super::number;
-use super::{Row, sureness, unit};
-use protocol::record::{FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact};
+use super::{Row, size, sureness, told, unit};
+use protocol::record::{
+    CodeCacheFact, FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact,
+};
 
 /// How it was measured.
 pub(crate) fn heading(sheet: &FactsResult) -> String {
@@ -10,7 +12,9 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
         FactsTimer::CoreCycles => "a counter of core cycles",
         FactsTimer::Tsc => "the TSC",
     };
-    format!("prediction of branches, derived only from the time that code takes, by {clock}")
+    format!(
+        "prediction of branches and instruction cache, derived only from the time that code takes, by {clock}"
+    )
 }
 
 /// All figures.
@@ -37,6 +41,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         },
         returns(&core.returns, unit),
         targets(&core.targets),
+        code(&core.code, &told::Says::of(&sheet.cpuid), unit),
     ]
 }
 
@@ -84,11 +89,38 @@ fn targets(fact: &TargetsFact) -> Row {
     Row { figure: "targets of jumps".to_string(), value, told: sure, evidence }
 }
 
+fn code(fact: &CodeCacheFact, says: &told::Says, unit: &str) -> Row {
+    let value = match (fact.bytes(), fact.ways, fact.line) {
+        (Some(bytes), Some(ways), Some(line)) => {
+            let told = says.code().map_or(String::new(), |told| {
+                let agrees = (told.bytes, told.ways) == (bytes.into(), ways);
+                format!("; CPUID: {told}{}", if agrees { "" } else { " (contradicts)" })
+            });
+            format!("{}, {ways} ways, lines of {line} bytes{told}", size(bytes.into()))
+        }
+        _ => "not told".to_string(),
+    };
+    let evidence = match fact.evidence.len() {
+        0 => String::new(),
+        count => format!(
+            "{count} numbers and distances of lines; {} {unit} for a line that is not there",
+            number(fact.miss_tenths as f64 / 10.0)
+        ),
+    };
+    let sure = match (fact.ways, fact.doubtful) {
+        (None, _) => String::new(),
+        (_, 0) => "steady".to_string(),
+        (_, tries) => format!("varies in {tries} tries"),
+    };
+    Row { figure: "L1 code".to_string(), value, told: sure, evidence }
+}
+
 /// What was not told, and why, in sentences.
 pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
     let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));
-    returns.chain(targets).collect()
+    let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
+    returns.chain(targets).chain(code).collect()
 }
 
 #[cfg(test)]
@@ -120,8 +152,31 @@ mod tests {
             mispredict_tenths: Times::default(),
             returns: ReturnsFact { reason: Some("free".into()), ..ReturnsFact::default() },
             targets: TargetsFact { reason: Some("free".into()), ..TargetsFact::default() },
+            code: CodeCacheFact { reason: Some("free".into()), ..CodeCacheFact::default() },
         };
         let untold = super::untold(&nothing);
-        assert_eq!(untold, ["the return stack: free", "targets of jumps: free"]);
+        let all =
+            ["the return stack: free", "targets of jumps: free", "the instruction cache: free"];
+        assert_eq!(untold, all);
+    }
+
+    #[test]
+    fn d1_an_instruction_cache_is_told_beside_what_cpuid_says() {
+        let answers = [[4, 1, 0x1c00_4122, 0x01c0_003f, 0x3f, 0]];
+        let fact = CodeCacheFact {
+            miss_tenths: 125,
+            line: Some(64),
+            ways: Some(8),
+            set_stride: Some(4096),
+            ..CodeCacheFact::default()
+        };
+        let told = |fact: &CodeCacheFact| code(fact, &told::Says::of(&answers), "cycles");
+        let row = told(&fact);
+        let same =
+            "32 KiB, 8 ways, lines of 64 bytes; CPUID: 32 KiB, 8 ways, for up to 2 processors";
+        assert_eq!((row.value.as_str(), row.told.as_str()), (same, "steady"));
+        let other = told(&CodeCacheFact { ways: Some(7), ..fact });
+        assert!(other.value.ends_with("(contradicts)"), "{}", other.value);
+        assert_eq!(told(&CodeCacheFact::default()).value, "not told");
     }
 }

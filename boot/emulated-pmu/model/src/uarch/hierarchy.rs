@@ -3,6 +3,9 @@
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
 //! served it, a crossing its own, and a translation what it adds; stores take none, as they are buffered. Of an access that
 //! crosses a line or a page, the slower part counts.
+//!
+//! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
+//! code, and the TLBs see none.
 
 use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
@@ -66,6 +69,7 @@ pub struct Hierarchy {
     dtlb: Store,
     dtlb_large: Store,
     stlb: Option<Store>,
+    code: Option<Store>,
     dice: Dice,
 }
 
@@ -81,6 +85,7 @@ impl Hierarchy {
             dtlb: Store::of_tlb(parameters.dtlb),
             dtlb_large: Store::of_tlb(parameters.dtlb_large),
             stlb: parameters.stlb.map(Store::of_tlb),
+            code: parameters.code.as_ref().map(cache),
             dice: Dice::NEW,
         }
     }
@@ -126,6 +131,15 @@ impl Hierarchy {
         };
         if waits > 0 {
             sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// An instruction's fetch of a line of code, which any number that is the line's alone names.
+    pub fn fetch(&mut self, line: u64, sink: &mut impl Sink) {
+        let Some(code) = &mut self.code else { return };
+        if !code.touch(line, line, &mut self.dice) {
+            let cycles = self.parameters.code.map_or(0, |code| code.cycles);
+            sink.add(Occurrence::MemoryStall, cycles.into());
         }
     }
 
@@ -193,7 +207,7 @@ impl Hierarchy {
 
     /// WBINVD.
     pub fn flush_caches(&mut self) {
-        self.caches.iter_mut().for_each(Store::clear);
+        self.caches.iter_mut().chain(&mut self.code).for_each(Store::clear);
     }
 
     /// INVLPG of a linear address, whatever the size of its page.

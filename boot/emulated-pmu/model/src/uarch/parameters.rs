@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `l1d`, `l2`, `l3` | size / ways : policy @ cycles of a load that it serves | `32k/8:lru@4`, `2m/16:lru@14`, none |
 //! | `memory` | cycles of a load that no cache serves | 200 |
+//! | `l1i` | size / ways @ cycles of fetching a line of code that it does not hold; LRU; or `none` | none: code takes no time |
 //! | `line` | bytes of a line: 32, 64 or 128 | 64 |
 //! | `dtlb`, `dtlb2m` | entries / ways for pages of 4 KiB, and for larger ones | `64/4`, `32/4` |
 //! | `stlb` | entries / ways @ further cycles, for pages of every size; or `none` | `1536/12@7` |
@@ -26,6 +27,8 @@ use core::fmt;
 pub const LEVELS: usize = 3;
 /// Most lines of a cache: 64 MiB of the smallest.
 const MAX_LINES: u64 = 2 << 20;
+/// The word of [`Parameters::words`] at which those of the ports begin.
+const PORTS_AT: usize = 24;
 /// Most ways of a cache or a TLB.
 pub const MAX_WAYS: u32 = 64;
 /// Most entries of a TLB.
@@ -68,6 +71,8 @@ pub struct Parameters {
     pub line: u32,
     /// The data caches, from the first level on; after the last one there is none.
     pub caches: [Option<CacheShape>; LEVELS],
+    /// The first-level instruction cache; the cycles are those of a line that it does not hold.
+    pub code: Option<CacheShape>,
     /// Cycles of a load that no cache serves.
     pub memory_cycles: u32,
     /// The first-level TLB for pages of 4 KiB.
@@ -110,6 +115,8 @@ impl fmt::Display for ParameterError<'_> {
 }
 
 const CACHE: &str = "a cache is SIZE/WAYS, then :POLICY and @CYCLES if wanted, as l1d=24k/6:fifo@4";
+const CODE: &str =
+    "the instruction cache is SIZE/WAYS and @CYCLES of a miss, as l1i=32k/8@12; it is LRU";
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
@@ -125,6 +132,7 @@ impl Parameters {
             Some(CacheShape { bytes: 2 << 20, ways: 16, policy: Policy::Lru, cycles: 14 }),
             None,
         ],
+        code: None,
         memory_cycles: 200,
         dtlb: TlbShape { entries: 64, ways: 4 },
         dtlb_large: TlbShape { entries: 32, ways: 4 },
@@ -147,7 +155,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -157,6 +165,7 @@ impl Parameters {
                 "l1d" => all.caches[0] = cache(value, 4).map_err(wrong)?,
                 "l2" => all.caches[1] = cache(value, 14).map_err(wrong)?,
                 "l3" => all.caches[2] = cache(value, 40).map_err(wrong)?,
+                "l1i" => all.code = code_cache(value).map_err(wrong)?,
                 "memory" => all.memory_cycles = cycles(1)?,
                 "line" => {
                     let line = value.parse().ok().filter(|line| [32, 64, 128].contains(line));
@@ -204,7 +213,7 @@ impl Parameters {
         if self.caches[0].is_none() || self.caches[1].is_none() && self.caches[2].is_some() {
             return Err("there is a cache of each level up to the last one");
         }
-        for cache in self.caches.iter().flatten() {
+        for cache in self.caches.iter().chain([&self.code]).flatten() {
             if !self.sets(cache).is_power_of_two()
                 || self.sets(cache) * u64::from(cache.ways * self.line) != cache.bytes
             {
@@ -227,7 +236,7 @@ impl Parameters {
     }
 
     /// Words of [`Self::words`].
-    pub const WORDS: usize = 16 + ports::CLASSES;
+    pub const WORDS: usize = PORTS_AT + ports::CLASSES;
 
     /// As words, for those who talk over a page of them; none is all zeros.
     #[must_use]
@@ -238,6 +247,7 @@ impl Parameters {
                 [one.bytes, u64::from(one.ways) | policy << 16 | u64::from(one.cycles) << 32]
             })
         };
+        let code = cache(&self.code);
         let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
         let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
@@ -258,10 +268,12 @@ impl Parameters {
             pair(self.mispredict_cycles, self.returns),
             self.ports.map_or(0, |ports| ports.issue.into()),
             tlb(self.btb),
+            code[0],
+            code[1],
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
-            words[16..].copy_from_slice(&ports.words());
+            words[PORTS_AT..].copy_from_slice(&ports.words());
         }
         words
     }
@@ -284,7 +296,26 @@ impl Parameters {
             let (entries, ways) = halves(word);
             TlbShape { entries, ways }
         };
-        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, issue, targets, ..] = words;
+        let &[
+            first,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            dtlb,
+            dtlb_large,
+            stlb,
+            g,
+            h,
+            i,
+            issue,
+            targets,
+            code,
+            code_rest,
+            ..,
+        ] = words;
         let (line, memory_cycles) = halves(first);
         let (stlb_cycles, walk_cycles) = halves(g);
         let (split_cycles, cross_cycles) = halves(h);
@@ -292,6 +323,7 @@ impl Parameters {
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
+            code: cache(code, code_rest),
             memory_cycles,
             dtlb: tlb(dtlb),
             dtlb_large: tlb(dtlb_large),
@@ -303,11 +335,17 @@ impl Parameters {
             mispredict_cycles,
             returns,
             btb: tlb(targets),
-            ports: PortMap::of_words(&words[16..], issue as u8),
+            ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
         let sound = [32, 64, 128].contains(&line)
-            && all.caches.iter().flatten().all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
+            && all
+                .caches
+                .iter()
+                .chain([&all.code])
+                .flatten()
+                .all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
+            && all.code.is_none_or(|code| code.policy == Policy::Lru)
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
             && (1..=64).contains(&returns)
             && is_btb(all.btb);
@@ -356,6 +394,14 @@ fn cache(text: &str, cycles: u32) -> Result<Option<CacheShape>, &'static str> {
     Ok(Some(CacheShape { bytes, ways, policy, cycles }))
 }
 
+/// `32k/8@12`, or `none`.
+fn code_cache(text: &str) -> Result<Option<CacheShape>, &'static str> {
+    match text.contains(':') {
+        true => Err(CODE),
+        false => cache(text, 12),
+    }
+}
+
 /// `512/4`.
 fn btb(text: &str) -> Result<TlbShape, &'static str> {
     tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)
@@ -383,6 +429,9 @@ impl fmt::Display for Parameters {
                 }
                 None => write!(f, "{key}=none,")?,
             }
+        }
+        if let Some(CacheShape { bytes, ways, cycles, .. }) = self.code {
+            write!(f, "l1i={bytes}/{ways}@{cycles},")?;
         }
         let Self { line, memory_cycles, dtlb, dtlb_large, walk_cycles, .. } = self;
         write!(f, "memory={memory_cycles},line={line},dtlb={}/{}", dtlb.entries, dtlb.ways)?;
@@ -421,9 +470,13 @@ mod tests {
         assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
         assert_eq!(all.btb, TlbShape { entries: 512, ways: 4 });
         assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
+        let coded = Parameters::parse("l1i=48k/12@11").unwrap();
+        let code = coded.code.unwrap();
+        assert_eq!((code.bytes, code.ways, code.cycles), (48 << 10, 12, 11));
+        assert_eq!(Parameters::parse("l1i=none").unwrap().code, None);
         let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
         assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-        for all in [all, ported, Parameters::DEFAULT] {
+        for all in [all, coded, ported, Parameters::DEFAULT] {
             assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
             assert_eq!(Parameters::of_words(&all.words()), Some(all));
         }
@@ -438,6 +491,8 @@ mod tests {
             ("l1d=24k/6:plru", POLICY),
             ("l2=1m", CACHE),
             ("l1d=none", "each level"),
+            ("l1i=32k/8:fifo", CODE),
+            ("l1i=32k/7", SETS),
             ("l2=none,l3=8m/16", "each level"),
             ("dtlb=64/5", "power of two"),
             ("dtlb=0/1", "power of two"),
@@ -463,7 +518,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_and_no_words_make_it_panic(text in "(l1d|l2|stlb|line)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
             let _ = Parameters::parse(&text);
             if let Some(all) = Parameters::of_words(&words) {
                 let text = all.to_string();
