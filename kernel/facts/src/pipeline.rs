@@ -6,6 +6,8 @@
 //! | return stack | calls nested ever deeper, each from one of two places that random bits choose: what returning takes beyond dropping the stack | H. Wong, "Microbenchmarking return address branch prediction" (2018) |
 //! | targets | indirect jumps, a power of two bytes apart: how many of them are all predicted | V. Uzelac, A. Milenkovic, "Experiment flows and microbenchmarks for reverse engineering of branch predictor structures" (ISPASS 2009) |
 //! | instruction cache | direct jumps in random order through lines of one set, against as many next to each other | as of targets; K. Yotov, K. Pingali, P. Stodghill, "X-Ray: A tool for automatic measurement of hardware parameters" (QEST 2005) |
+//! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
+//! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
 
@@ -13,9 +15,11 @@ pub mod code;
 mod lines;
 mod returns;
 mod sets;
+mod stores;
 mod targets;
 
 pub use lines::measure as instruction_cache;
+pub use stores::measure as stores;
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -45,6 +49,7 @@ pub trait CodeProbe {
 /// Finds out what the core is.
 pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let code = lines::measure(probe);
+    let stores = stores::measure(probe);
     let mut sample = || {
         let of = |elsewhere| Program::Return { elsewhere };
         let missed = probe.cycles(&of(true), TRIES);
@@ -59,9 +64,9 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts { mispredict_tenths, returns, targets, code };
+        return PipelineFacts { mispredict_tenths, returns, targets, code, stores };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets, code }
+    PipelineFacts { mispredict_tenths, returns, targets, code, stores }
 }

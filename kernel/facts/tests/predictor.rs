@@ -1,20 +1,23 @@
 //! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
 //! by instruction.
 
-use facts::pipeline::code::{Program, emit};
-use facts::pipeline::{CodeProbe, instruction_cache, measure};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
+use facts::pipeline::code::{self, Program, emit};
+use facts::pipeline::{CodeProbe, instruction_cache, measure, stores};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use pmu_model::BranchKind;
+use pmu_model::uarch::forward::Forward;
 use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
 use pmu_model::uarch::replacement::Policy;
-use pmu_model::uarch::{Hierarchy, Predictor, Resolved};
+use pmu_model::uarch::{Access, AccessKind, Hierarchy, Predictor, Resolved};
 use pmu_model::{Delta, Occurrence, Ring};
-use protocol::record::{CodeCacheFact, PipelineFacts};
+use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
 use std::collections::HashMap;
 
 const BYTES: u32 = 512 << 10;
 /// Where the code lies, and where it returns to.
 const BASE: u64 = 0x3040_0000_0000;
+/// Its data, elsewhere by another mapping.
+const DATA: u64 = 0x5000_0000_0000;
 const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
 
 /// The emulated PMU's predictor, and a processor that knows the instructions of these programs.
@@ -57,6 +60,32 @@ impl Modelled {
         self.cycles += delta.count(Occurrence::MemoryStall);
     }
 
+    /// An instruction that uses data, all of which are zeros; false: it is another one.
+    fn data(&mut self, one: &Instruction) -> bool {
+        let is_data = one.memory_base() == Register::RSI;
+        match one.code() {
+            Code::Xor_rm32_r32 | Code::Mfence | Code::Lfence => return true,
+            _ if !is_data => return false,
+            _ => {}
+        }
+        let address = DATA.wrapping_add(one.memory_displacement64());
+        if one.code() == Code::Clflush_m8 {
+            self.caches.flush_line(address);
+            return true;
+        }
+        let kind =
+            if one.op0_kind() == OpKind::Memory { AccessKind::Store } else { AccessKind::Load };
+        let bytes = one.memory_size().size() as u32;
+        let mut delta = Delta::step(Ring::Kernel);
+        self.caches.access(&Access::identity(address, bytes, kind), &mut delta);
+        self.cycles += delta.count(Occurrence::MemoryStall);
+        let at = (BYTES / 2) as usize + one.memory_displacement64() as usize;
+        if kind == AccessKind::Load {
+            assert!(self.memory[at..at + bytes as usize].iter().all(|byte| *byte == 0));
+        }
+        true
+    }
+
     fn run(&mut self, entry: u32) {
         let (mut ip, mut stack) = (BASE + u64::from(entry), vec![OUTSIDE]);
         let (mut rax, mut rcx, mut rdi, mut r8, mut r9, mut r10) = (0, 0u32, 0, 0, 0u64, 0);
@@ -67,6 +96,10 @@ impl Modelled {
             let one = *self.decoded.entry(ip).or_insert_with(decode);
             self.cycles += 1;
             self.fetch(&one);
+            if self.data(&one) {
+                ip = one.next_ip();
+                continue;
+            }
             ip = one.next_ip();
             let target = one.near_branch_target();
             match one.code() {
@@ -253,4 +286,57 @@ fn d1_where_code_takes_no_time_no_instruction_cache_is_told() {
     let parameters = Parameters { code: Some(code), ..Parameters::DEFAULT };
     let fact = instruction_cache(&mut Modelled::new(&parameters));
     assert!(fact.bytes().is_none() && fact.line.is_none() && fact.reason.is_some(), "{fact:?}");
+}
+
+/// What a case has to take, by the parameters.
+fn expected(forward: &Forward, fact: &ForwardFact) -> u16 {
+    match (fact.offset, fact.store, fact.load) {
+        (4096.., ..) => forward.alias,
+        _ if fact.crosses => forward.cross,
+        (offset, store, load) if offset as u32 + load > store => forward.wide,
+        (0, store, load) if store == load => forward.same,
+        (0, ..) => forward.narrow,
+        _ => forward.offset,
+    }
+}
+
+#[test]
+fn d1_blind_recovery_of_200_random_store_buffers() {
+    assert_eq!(code::data(BYTES), BYTES / 2);
+    let mut state = 5u64;
+    let mut draw = |most: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    let mut told = 0;
+    for _ in 0..200 {
+        let parameters = Parameters {
+            line: 32 << draw(3),
+            memory_cycles: 60 + draw(300) as u32,
+            forward: Forward::of([0; 6].map(|_: u16| draw(40) as u16)),
+            stores: 1 + draw(127) as u32,
+            ..Parameters::DEFAULT
+        };
+        let fact = stores(&mut Modelled::new(&parameters));
+        for case in &fact.forward {
+            let tenths = i64::from(expected(&parameters.forward, case)) * 10;
+            assert_eq!(case.tenths, [tenths; 3], "{parameters}: {case:?}");
+        }
+        // It waits for the first store, if that is not written before: by more than a quarter of what each one after it waits.
+        let sure = parameters.stores * 4 / 3 + 4 < parameters.memory_cycles;
+        assert!(fact.entries == Some(parameters.stores) || !sure, "{parameters}: {fact:?}");
+        assert_eq!(fact.entries.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
+        told += u32::from(fact.entries == Some(parameters.stores));
+    }
+    println!("entries told of 200: {told}");
+}
+
+#[test]
+fn d1_where_stores_wait_for_nothing_no_store_buffer_is_told() {
+    let fact = stores(&mut Modelled::new(&Parameters::DEFAULT));
+    assert!(fact.entries.is_none(), "{fact:?}");
+    assert!(fact.reason.is_some_and(|why| why.contains("hardly longer")));
+    assert_eq!(fact.forward.len(), 8);
+    assert!(fact.forward.iter().all(|case| case.tenths == [0; 3]), "{:?}", fact.forward);
 }

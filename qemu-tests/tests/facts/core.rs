@@ -2,6 +2,7 @@
 
 use super::predictor::core;
 use pmu_model::uarch::Parameters;
+use protocol::record::ForwardFact;
 
 #[test]
 fn d1_instruction_caches_with_parameters_are_told() {
@@ -16,5 +17,35 @@ fn d1_instruction_caches_with_parameters_are_told() {
         let told = (fact.bytes().map(u64::from), fact.ways, fact.line);
         assert_eq!(told, (Some(code.bytes), Some(code.ways), Some(really.line)), "{fact:?}");
         assert_eq!((fact.miss_tenths, fact.doubtful), (u64::from(code.cycles) * 10, 0), "{fact:?}");
+    }
+}
+
+#[test]
+fn d1_store_buffers_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "stores=56,forward=1/2/3/11/6/5"),
+        ("zen4", "stores=64,forward=0/7/1/14/9/2,line=128,memory=300"),
+        ("goldencove", "stores=112,forward=5/5/5/19/5/4,memory=250"),
+    ] {
+        let really = Parameters::parse(parameters).unwrap();
+        let fact = core(&format!("{model},{parameters}")).stores;
+        assert_eq!((fact.entries, fact.doubtful), (Some(really.stores), 0), "{fact:?}");
+        let told = |name: &str| {
+            let is_own = |one: &&ForwardFact| one.name() == name;
+            let found = fact.forward.iter().find(is_own);
+            found.unwrap_or_else(|| panic!("no {name}: {fact:?}")).tenths
+        };
+        let names = [
+            "forward 8 of 8",
+            "forward 4 of 8",
+            "forward 4 of 8 at 4",
+            "forward 8 of 8 at 4",
+            "forward 8 of 8 across lines",
+            "4K aliasing",
+        ];
+        let cycles = really.forward.list().map(|cycles| [i64::from(cycles) * 10; 3]);
+        assert_eq!(names.map(told), cycles, "{fact:?}");
+        assert_eq!(told("forward 8 of 4"), told("forward 8 of 8 at 4"));
+        assert_eq!(told("forward 1 of 8 at 5"), told("forward 4 of 8 at 4"));
     }
 }

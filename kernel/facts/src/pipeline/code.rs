@@ -1,10 +1,16 @@
-//! The code that is run. It is reached by a call, changes RAX, RCX, RDI, R8, R9, R10 and flags, and uses the stack below; it lies
-//! anywhere, as all addresses in it are relative.
+//! The code that is run. It is reached by a call with the address of its data ([`data`]) in RSI, changes RAX, RCX, RDI, R8, R9, R10 and
+//! flags, and uses the stack below; it lies anywhere, as all addresses in it are relative.
+
+mod data;
+
+pub use data::{MOST_STORES, Pair};
 
 use alloc::vec::Vec;
 
 /// Rounds of each program.
 pub const ROUNDS: u64 = 16;
+/// The same of stores to lines that are flushed, as each has hundreds of instructions.
+pub const STORE_ROUNDS: u64 = 4;
 /// Most returns that are outstanding at once. No known processor remembers more than 64.
 pub const MOST_DEPTH: u32 = 72;
 /// Bytes of a jump with what is in front of it; so far apart they are at least.
@@ -42,6 +48,19 @@ pub enum Program<'a> {
         /// How often, in place of [`ROUNDS`].
         rounds: u32,
     },
+    /// Stores, and after each a load whose address has the value that was loaded before.
+    Forward(Pair),
+    /// Stores to lines that no cache holds.
+    Stores {
+        /// How many, up to [`MOST_STORES`].
+        stores: u32,
+    },
+}
+
+/// Where data lie in the memory of so many bytes.
+#[must_use]
+pub const fn data(bytes: u32) -> u32 {
+    bytes / 2
 }
 
 /// Pieces of code and where they lie, and at which of them it is entered. `bytes` is what there is for it.
@@ -55,6 +74,8 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
         Program::Jumps { places, end, indirect, rounds } => {
             code.jumps(entry, places, (end, rounds), indirect);
         }
+        Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
+        Program::Stores { stores } => code.stores(entry, stores, STORE_ROUNDS as u32),
     }
     (code.pieces, entry)
 }

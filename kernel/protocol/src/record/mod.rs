@@ -50,7 +50,9 @@ pub use machine::{
     MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
-pub use pipeline::{CodeCacheFact, PipelineFacts, ReturnsFact, TargetsFact};
+pub use pipeline::{
+    CodeCacheFact, ForwardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact,
+};
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,

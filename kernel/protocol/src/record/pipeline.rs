@@ -1,7 +1,8 @@
 //! What a core is, as measured.
 
 use super::{Fit, Times};
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ pub struct PipelineFacts {
     /// The instruction cache.
     #[serde(default)]
     pub code: CodeCacheFact,
+    /// Store forwarding and the store buffer.
+    #[serde(default)]
+    pub stores: StoresFact,
 }
 
 /// A return stack.
@@ -95,5 +99,53 @@ impl CodeCacheFact {
     #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         Some(self.ways? * self.set_stride?)
+    }
+}
+
+/// Store forwarding and the store buffer.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoresFact {
+    /// Loads after stores, case by case.
+    pub forward: Vec<ForwardFact>,
+    /// Entries of the store buffer; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Why they are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many numbers of stores before the step take longer than they should.
+    pub doubtful: u32,
+    /// What they were told from: how many stores, and what flushing the lines and storing takes, in tenths.
+    pub evidence: Vec<[i64; 2]>,
+}
+
+/// A load after a store.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ForwardFact {
+    /// Bytes that are stored.
+    pub store: u32,
+    /// Bytes that are loaded.
+    pub load: u32,
+    /// The load's address less the store's.
+    pub offset: i32,
+    /// The stored bytes are of two lines.
+    pub crosses: bool,
+    /// What the load takes beyond one that reads other bytes, which may be less than nothing: least, median and most, in tenths.
+    pub tenths: [i64; 3],
+}
+
+impl ForwardFact {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Self { store, load, offset, crosses, .. } = self;
+        match offset {
+            4096.. => "4K aliasing".to_string(),
+            _ if *crosses => format!("forward {load} of {store} across lines"),
+            0 => format!("forward {load} of {store}"),
+            _ => format!("forward {load} of {store} at {offset}"),
+        }
     }
 }

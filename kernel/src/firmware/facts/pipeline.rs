@@ -1,4 +1,4 @@
-//! What predicts the core's branches: the machine that runs the programs which tell it.
+//! What the core is: the machine that runs the programs which tell it.
 
 use super::super::counters::Counters;
 use super::super::reset;
@@ -74,7 +74,13 @@ impl CodeProbe for Programs<'_> {
                 let _ = driver.start(registers);
             }
             // SAFETY: ring 0, interrupts off; the code was just written.
-            let cycles = unsafe { timed::call(self.clock, AT + u64::from(entry)) };
+            let cycles = unsafe {
+                timed::call(
+                    self.clock,
+                    AT + u64::from(entry),
+                    self.view + u64::from(code::data(BYTES)),
+                )
+            };
             if let Some(driver) = driver.as_mut() {
                 let _ = driver.stop(registers);
             }

@@ -1,4 +1,6 @@
-//! What predicts a core's branches, and its instruction cache.
+//! What a core is.
+
+mod stores;
 
 use super::super::number;
 use super::{Row, size, sureness, told, unit};
@@ -12,9 +14,7 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
         FactsTimer::CoreCycles => "a counter of core cycles",
         FactsTimer::Tsc => "the TSC",
     };
-    format!(
-        "prediction of branches and instruction cache, derived only from the time that code takes, by {clock}"
-    )
+    format!("the core, derived only from the time that code takes, by {clock}")
 }
 
 /// All figures.
@@ -32,7 +32,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         cycles(times.least),
         cycles(times.most)
     );
-    vec![
+    let mut all = vec![
         Row {
             figure: "misprediction".to_string(),
             value,
@@ -42,7 +42,9 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         returns(&core.returns, unit),
         targets(&core.targets),
         code(&core.code, &told::Says::of(&sheet.cpuid), unit),
-    ]
+    ];
+    all.extend(stores::rows(&core.stores, unit));
+    all
 }
 
 fn returns(fact: &ReturnsFact, unit: &str) -> Row {
@@ -120,7 +122,8 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
     let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));
     let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
-    returns.chain(targets).chain(code).collect()
+    let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
+    returns.chain(targets).chain(code).chain(stores).collect()
 }
 
 #[cfg(test)]
@@ -153,6 +156,7 @@ mod tests {
             returns: ReturnsFact { reason: Some("free".into()), ..ReturnsFact::default() },
             targets: TargetsFact { reason: Some("free".into()), ..TargetsFact::default() },
             code: CodeCacheFact { reason: Some("free".into()), ..CodeCacheFact::default() },
+            ..PipelineFacts::default()
         };
         let untold = super::untold(&nothing);
         let all =

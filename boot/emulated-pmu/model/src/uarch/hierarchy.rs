@@ -1,7 +1,7 @@
 //! Caches and TLBs by parameters, with the time that loads take.
 //!
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
-//! served it, a crossing its own, and a translation what it adds; stores take none, as they are buffered. Of an access that
+//! served it, a crossing its own, and a translation what it adds; what stores and loads of their bytes take says `StoreBuffer`. Of an access that
 //! crosses a line or a page, the slower part counts.
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
@@ -12,6 +12,7 @@ use super::cache::{Access, AccessKind};
 use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
 use super::replacement::{Dice, Policy, Set};
 use super::sink::Sink;
+use super::stores::StoreBuffer;
 use crate::occurrence::Occurrence;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -70,6 +71,7 @@ pub struct Hierarchy {
     dtlb_large: Store,
     stlb: Option<Store>,
     code: Option<Store>,
+    buffer: StoreBuffer,
     dice: Dice,
 }
 
@@ -86,6 +88,7 @@ impl Hierarchy {
             dtlb_large: Store::of_tlb(parameters.dtlb_large),
             stlb: parameters.stlb.map(Store::of_tlb),
             code: parameters.code.as_ref().map(cache),
+            buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             dice: Dice::NEW,
         }
     }
@@ -118,19 +121,31 @@ impl Hierarchy {
             at = at.wrapping_add(line);
         }
         self.note(access.kind, served, sink);
-        if !loads {
-            return;
-        }
         let caches = self.parameters.caches.iter().flatten();
         let of_level = caches.map(|cache| cache.cycles).nth(served);
-        waits += of_level.unwrap_or(self.parameters.memory_cycles) - 1;
-        waits += match (first / PAGE_BYTES != last / PAGE_BYTES, first / line != last / line) {
+        let of_level = of_level.unwrap_or(self.parameters.memory_cycles);
+        self.buffer.pass(1);
+        waits = match loads {
+            true => waits + of_level - 1 + self.crossing(first, last) + self.buffer.load(access),
+            false => 0,
+        };
+        self.buffer.pass(waits);
+        if access.kind != AccessKind::Load {
+            // A line of the first level is written in a cycle.
+            waits += self.buffer.store(access, if served == 0 { 1 } else { of_level });
+        }
+        if waits > 0 {
+            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// The cycles of a load that crosses a line or a page.
+    const fn crossing(&self, first: u64, last: u64) -> u32 {
+        let line = self.parameters.line as u64;
+        match (first / PAGE_BYTES != last / PAGE_BYTES, first / line != last / line) {
             (true, _) => self.parameters.cross_cycles,
             (false, true) => self.parameters.split_cycles,
             (false, false) => 0,
-        };
-        if waits > 0 {
-            sink.add(Occurrence::MemoryStall, waits.into());
         }
     }
 
@@ -201,12 +216,14 @@ impl Hierarchy {
 
     /// CLFLUSH of a physical address.
     pub fn flush_line(&mut self, physical: u64) {
+        self.buffer.drain();
         let line = physical / u64::from(self.parameters.line);
         self.caches.iter_mut().for_each(|cache| cache.remove(line, line));
     }
 
     /// WBINVD.
     pub fn flush_caches(&mut self) {
+        self.buffer.drain();
         self.caches.iter_mut().chain(&mut self.code).for_each(Store::clear);
     }
 

@@ -25,6 +25,7 @@
 
 mod cache;
 mod core;
+pub mod forward;
 #[cfg(feature = "hierarchy")]
 mod hierarchy;
 pub mod parameters;
@@ -33,6 +34,8 @@ mod predictor;
 pub mod replacement;
 mod set_assoc;
 mod sink;
+#[cfg(feature = "hierarchy")]
+mod stores;
 mod string_run;
 mod tlb;
 

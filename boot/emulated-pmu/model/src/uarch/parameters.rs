@@ -10,6 +10,8 @@
 //! | `stlb` | entries / ways @ further cycles, for pages of every size; or `none` | `1536/12@7` |
 //! | `walk` | further cycles of a load that walks the page tables | 30 |
 //! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
+//! | `forward` | SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS: further cycles of a load of recently stored bytes, see [`super::forward`] | `0/0/0/0/0/0` |
+//! | `stores` | entries of the store buffer, 1 to 128; or `none` | none: stores wait for nothing |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
@@ -19,6 +21,7 @@
 //! Whatever is given, all others get these defaults, and loads take their time: without parameters every instruction takes the
 //! same. With `ports` cycles are those of the ports, and nothing else takes any.
 
+use super::forward::{Forward, MOST_STORES};
 use super::ports::{self, PortMap};
 use super::replacement::Policy;
 use core::fmt;
@@ -31,6 +34,8 @@ const MAX_LINES: u64 = 2 << 20;
 const PORTS_AT: usize = 24;
 /// Most ways of a cache or a TLB.
 pub const MAX_WAYS: u32 = 64;
+/// Most cycles of forwarding.
+const MOST_CYCLES: u16 = 4000;
 /// Most entries of a TLB.
 const MAX_ENTRIES: u32 = 1 << 14;
 
@@ -91,6 +96,10 @@ pub struct Parameters {
     pub cross_cycles: u32,
     /// Cycles that a mispredicted branch costs.
     pub mispredict_cycles: u32,
+    /// Further cycles of a load of recently stored bytes.
+    pub forward: Forward,
+    /// Entries of the store buffer; 0: any number.
+    pub stores: u32,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
@@ -120,6 +129,7 @@ const CODE: &str =
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
+const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
 
@@ -142,6 +152,8 @@ impl Parameters {
         split_cycles: 5,
         cross_cycles: 20,
         mispredict_cycles: 16,
+        forward: Forward { same: 0, narrow: 0, offset: 0, wide: 0, cross: 0, alias: 0 },
+        stores: 0,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
@@ -155,7 +167,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -184,6 +196,12 @@ impl Parameters {
                 "split" => all.split_cycles = cycles(0)?,
                 "cross" => all.cross_cycles = cycles(0)?,
                 "mispredict" => all.mispredict_cycles = cycles(0)?,
+                "forward" => all.forward = forward(value).ok_or(wrong(FORWARD))?,
+                "stores" if value == "none" => all.stores = 0,
+                "stores" => {
+                    let number = value.parse().ok().filter(|one| (1..=MOST_STORES).contains(one));
+                    all.stores = number.ok_or(wrong("store buffers have 1 to 128 entries"))?;
+                }
                 "returns" => {
                     let number = value.parse().ok().filter(|number| (1..=64).contains(number));
                     all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
@@ -248,6 +266,10 @@ impl Parameters {
             })
         };
         let code = cache(&self.code);
+        let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        let four = |a: u16, b: u16, c: u16, d: u16| {
+            u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+        };
         let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
         let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
@@ -270,6 +292,8 @@ impl Parameters {
             tlb(self.btb),
             code[0],
             code[1],
+            four(same, narrow, offset, wide),
+            four(cross, alias, self.stores as u16, 0),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -314,12 +338,18 @@ impl Parameters {
             targets,
             code,
             code_rest,
+            j,
+            k,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
         let (stlb_cycles, walk_cycles) = halves(g);
         let (split_cycles, cross_cycles) = halves(h);
         let (mispredict_cycles, returns) = halves(i);
+        let part = |word: u64, at: u32| (word >> (16 * at)) as u16;
+        let [same, narrow, offset, wide] = [0, 1, 2, 3].map(|at| part(j, at));
+        let forward = Forward { same, narrow, offset, wide, cross: part(k, 0), alias: part(k, 1) };
+        let stores = part(k, 2).into();
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
@@ -333,6 +363,8 @@ impl Parameters {
             split_cycles,
             cross_cycles,
             mispredict_cycles,
+            forward,
+            stores,
             returns,
             btb: tlb(targets),
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
@@ -347,6 +379,8 @@ impl Parameters {
                 .all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
             && all.code.is_none_or(|code| code.policy == Policy::Lru)
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
+            && all.forward.list().iter().all(|cycles| *cycles <= MOST_CYCLES)
+            && stores <= MOST_STORES
             && (1..=64).contains(&returns)
             && is_btb(all.btb);
         (sound && all.check().is_ok()).then_some(all)
@@ -402,6 +436,16 @@ fn code_cache(text: &str) -> Result<Option<CacheShape>, &'static str> {
     }
 }
 
+/// `5/5/6/13/12/7`.
+fn forward(text: &str) -> Option<Forward> {
+    let mut all = [0; 6];
+    let mut parts = text.split('/');
+    for cycles in &mut all {
+        *cycles = parts.next()?.parse().ok().filter(|cycles| *cycles <= MOST_CYCLES)?;
+    }
+    parts.next().is_none().then_some(Forward::of(all))
+}
+
 /// `512/4`.
 fn btb(text: &str) -> Result<TlbShape, &'static str> {
     tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)
@@ -443,7 +487,14 @@ impl fmt::Display for Parameters {
             None => f.write_str(",stlb=none")?,
         }
         write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
-        write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)?;
+        write!(f, ",mispredict={}", self.mispredict_cycles)?;
+        let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        write!(f, ",forward={same}/{narrow}/{offset}/{wide}/{cross}/{alias}")?;
+        match self.stores {
+            0 => f.write_str(",stores=none")?,
+            stores => write!(f, ",stores={stores}")?,
+        }
+        write!(f, ",returns={}", self.returns)?;
         write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
         let Some(ports) = &self.ports else { return Ok(()) };
         write!(f, ",ports={ports}")?;
@@ -474,9 +525,12 @@ mod tests {
         let code = coded.code.unwrap();
         assert_eq!((code.bytes, code.ways, code.cycles), (48 << 10, 12, 11));
         assert_eq!(Parameters::parse("l1i=none").unwrap().code, None);
+        let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
+        assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
+        assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
         let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
         assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-        for all in [all, coded, ported, Parameters::DEFAULT] {
+        for all in [all, coded, stored, ported, Parameters::DEFAULT] {
             assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
             assert_eq!(Parameters::of_words(&all.words()), Some(all));
         }
@@ -493,6 +547,10 @@ mod tests {
             ("l1d=none", "each level"),
             ("l1i=32k/8:fifo", CODE),
             ("l1i=32k/7", SETS),
+            ("forward=1/2/3/4/5", FORWARD),
+            ("forward=1/2/3/4/5/4001", FORWARD),
+            ("stores=129", "1 to 128"),
+            ("stores=0", "1 to 128"),
             ("l2=none,l3=8m/16", "each level"),
             ("dtlb=64/5", "power of two"),
             ("dtlb=0/1", "power of two"),
@@ -518,7 +576,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
             let _ = Parameters::parse(&text);
             if let Some(all) = Parameters::of_words(&words) {
                 let text = all.to_string();
