@@ -8,6 +8,7 @@
 //! | instruction cache | direct jumps in random order through lines of one set, against as many next to each other | as of targets; K. Yotov, K. Pingali, P. Stodghill, "X-Ray: A tool for automatic measurement of hardware parameters" (QEST 2005) |
 //! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
 //! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
+//! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
 
@@ -17,9 +18,11 @@ mod returns;
 mod sets;
 mod stores;
 mod targets;
+mod width;
 
 pub use lines::measure as instruction_cache;
 pub use stores::measure as stores;
+pub use width::measure as width;
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -42,6 +45,11 @@ pub trait CodeProbe {
     /// Cycles of a program, of so many tries the quickest.
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64;
 
+    /// Whether its cycles are those of the core.
+    fn counts_core_cycles(&self) -> bool {
+        true
+    }
+
     /// Work has gone on; whoever waits may be told.
     fn beat(&mut self) {}
 }
@@ -50,6 +58,7 @@ pub trait CodeProbe {
 pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let code = lines::measure(probe);
     let stores = stores::measure(probe);
+    let issue = width::measure(probe);
     let mut sample = || {
         let of = |elsewhere| Program::Return { elsewhere };
         let missed = probe.cycles(&of(true), TRIES);
@@ -64,9 +73,9 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts { mispredict_tenths, returns, targets, code, stores };
+        return PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets, code, stores }
+    PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue }
 }

@@ -2,7 +2,7 @@
 //! by instruction.
 
 use facts::pipeline::code::{self, Program, emit};
-use facts::pipeline::{CodeProbe, instruction_cache, measure, stores};
+use facts::pipeline::{CodeProbe, instruction_cache, measure, stores, width};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use pmu_model::BranchKind;
 use pmu_model::uarch::forward::Forward;
@@ -30,6 +30,11 @@ struct Modelled {
     line: u64,
     mispredict: u64,
     cycles: u64,
+    /// Instructions of a cycle, if these alone take time; and those of the block that runs.
+    issue: Option<u64>,
+    block: u64,
+    /// Cycles are those of the core.
+    core: bool,
     /// Most cycles by which a try takes longer, at random.
     noise: u64,
 }
@@ -42,10 +47,27 @@ impl Modelled {
         let mispredict = parameters.mispredict_cycles.into();
         let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
         let (caches, line) = (Hierarchy::new(parameters), parameters.line.into());
-        Self { memory, decoded, predictor, caches, line, mispredict, cycles: 0, noise: 0 }
+        Self {
+            memory,
+            decoded,
+            predictor,
+            caches,
+            line,
+            mispredict,
+            cycles: 0,
+            issue: None,
+            block: 0,
+            core: true,
+            noise: 0,
+        }
     }
 
     fn branch(&mut self, one: &Instruction, to: u64, kind: BranchKind, taken: bool) {
+        if let Some(issue) = self.issue {
+            let block = std::mem::take(&mut self.block);
+            self.cycles += if issue > 0 { block.div_ceil(issue) } else { 0 };
+            return;
+        }
         let addresses = (one.ip(), to, one.next_ip());
         let resolved = Resolved::new(addresses, kind, taken, to <= one.ip());
         self.cycles += if self.predictor.branch(&resolved) { self.mispredict } else { 0 };
@@ -94,7 +116,10 @@ impl Modelled {
             let memory = &self.memory[(ip - BASE) as usize..];
             let decode = || Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
             let one = *self.decoded.entry(ip).or_insert_with(decode);
-            self.cycles += 1;
+            match self.issue {
+                None => self.cycles += 1,
+                Some(_) => self.block += 1,
+            }
             self.fetch(&one);
             if self.data(&one) {
                 ip = one.next_ip();
@@ -117,6 +142,7 @@ impl Modelled {
                     let at = (rdi - BASE) as usize;
                     r9 = u64::from_le_bytes(self.memory[at..at + 8].try_into().unwrap());
                 }
+                Code::Nop_rm32 => {}
                 Code::Ror_rm64_1 => (carry, r9) = (r9 & 1 != 0, r9.rotate_right(1)),
                 Code::Add_rm64_imm8 => rdi += one.immediate8to64() as u64,
                 Code::Add_RAX_imm32 => rax = rax.wrapping_add_signed(one.immediate32to64()),
@@ -155,6 +181,10 @@ impl Modelled {
 impl CodeProbe for Modelled {
     fn bytes(&self) -> u32 {
         BYTES
+    }
+
+    fn counts_core_cycles(&self) -> bool {
+        self.core
     }
 
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
@@ -339,4 +369,22 @@ fn d1_where_stores_wait_for_nothing_no_store_buffer_is_told() {
     assert!(fact.reason.is_some_and(|why| why.contains("hardly longer")));
     assert_eq!(fact.forward.len(), 8);
     assert!(fact.forward.iter().all(|case| case.tenths == [0; 3]), "{:?}", fact.forward);
+}
+
+#[test]
+fn d1_every_width_of_issue_up_to_16_is_told() {
+    let of =
+        |issue, core| width(&mut Modelled { issue, core, ..Modelled::new(&Parameters::DEFAULT) });
+    for issue in 1..=16 {
+        let fact = of(Some(issue), true);
+        assert_eq!((fact.width, fact.reason.as_ref()), (Some(issue as u32), None), "{fact:?}");
+    }
+    // An instruction takes a cycle.
+    assert_eq!(of(None, true).width, Some(1));
+    let free = of(Some(0), true);
+    assert!(
+        free.width.is_none() && free.reason.as_ref().is_some_and(|why| why.contains("no longer"))
+    );
+    let ticks = of(Some(4), false);
+    assert!(ticks.width.is_none() && ticks.reason.as_ref().is_some_and(|why| why.contains("TSC")));
 }

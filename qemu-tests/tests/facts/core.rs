@@ -49,3 +49,17 @@ fn d1_store_buffers_with_parameters_are_told() {
         assert_eq!(told("forward 1 of 8 at 5"), told("forward 4 of 8 at 4"));
     }
 }
+
+#[test]
+fn d1_widths_of_issue_by_parameters_are_told() {
+    for (pmu, width) in [
+        ("skylake,ports=alu:0156,issue=4", Some(4)),
+        ("zen4,ports=alu:0123/branch:0,issue=7", Some(7)),
+        ("goldencove,ports=alu:0156", None),
+        ("goldencove,mispredict=9", Some(1)),
+    ] {
+        let fact = core(pmu).issue;
+        assert_eq!(fact.width, width, "{pmu}: {fact:?}");
+        assert_eq!(fact.width.is_none(), fact.reason.is_some(), "{pmu}: {fact:?}");
+    }
+}

@@ -48,6 +48,11 @@ pub enum Program<'a> {
         /// How often, in place of [`ROUNDS`].
         rounds: u32,
     },
+    /// NOPs.
+    Nops {
+        /// How many, up to 500.
+        nops: u32,
+    },
     /// Stores, and after each a load whose address has the value that was loaded before.
     Forward(Pair),
     /// Stores to lines that no cache holds.
@@ -74,6 +79,7 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
         Program::Jumps { places, end, indirect, rounds } => {
             code.jumps(entry, places, (end, rounds), indirect);
         }
+        Program::Nops { nops } => code.nops(entry, nops),
         Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
         Program::Stores { stores } => code.stores(entry, stores, STORE_ROUNDS as u32),
     }
@@ -123,6 +129,16 @@ impl Code {
     fn again(&mut self, to: u32) {
         self.put(&[0xff, 0xc9]);
         self.reach(&[0x0f, 0x85], to);
+    }
+
+    fn nops(&mut self, entry: u32, nops: u32) {
+        self.at(entry);
+        self.rounds(ROUNDS as u32);
+        let top = self.here();
+        // nop [rax], with a displacement: of one byte they would be too dense for decoders.
+        (0..nops).for_each(|_| self.put(&[0x0f, 0x1f, 0x40, 0]));
+        self.again(top);
+        self.put(&[0xc3]);
     }
 
     fn changed_return(&mut self, entry: u32, elsewhere: bool) {

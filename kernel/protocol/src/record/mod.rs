@@ -51,7 +51,7 @@ pub use machine::{
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use pipeline::{
-    CodeCacheFact, ForwardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact,
+    CodeCacheFact, ForwardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact, WidthFact,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{

@@ -22,6 +22,9 @@ pub struct PipelineFacts {
     /// Store forwarding and the store buffer.
     #[serde(default)]
     pub stores: StoresFact,
+    /// How many instructions it issues in a cycle, and can retire at least.
+    #[serde(default)]
+    pub issue: WidthFact,
 }
 
 /// A return stack.
@@ -148,4 +151,20 @@ impl ForwardFact {
             _ => format!("forward {load} of {store} at {offset}"),
         }
     }
+}
+
+/// How many instructions a core issues in a cycle.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WidthFact {
+    /// Instructions in a cycle; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Why it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it was told from: how many NOPs the longer programs have more.
+    pub nops: u64,
+    /// What they take longer, in cycles.
+    pub cycles: u64,
 }

@@ -89,6 +89,10 @@ impl CodeProbe for Programs<'_> {
         (0..tries).map(|_| once()).min().unwrap_or(0)
     }
 
+    fn counts_core_cycles(&self) -> bool {
+        self.clock != Clock::Tsc
+    }
+
     fn beat(&mut self) {
         reset::reload(tsc::now(), self.second);
     }

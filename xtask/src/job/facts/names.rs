@@ -30,7 +30,7 @@ pub(super) fn all() -> Vec<String> {
         "8 of 8 across lines",
     ];
     whole.extend(cases.map(|case| format!("forward {case} cycles")));
-    whole.extend(["4K aliasing cycles", "store buffer entries"].map(String::from));
+    whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());
     whole

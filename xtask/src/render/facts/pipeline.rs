@@ -5,7 +5,7 @@ mod stores;
 use super::super::number;
 use super::{Row, size, sureness, told, unit};
 use protocol::record::{
-    CodeCacheFact, FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact,
+    CodeCacheFact, FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact, WidthFact,
 };
 
 /// How it was measured.
@@ -44,6 +44,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         code(&core.code, &told::Says::of(&sheet.cpuid), unit),
     ];
     all.extend(stores::rows(&core.stores, unit));
+    all.push(issue(&core.issue, unit));
     all
 }
 
@@ -117,13 +118,31 @@ fn code(fact: &CodeCacheFact, says: &told::Says, unit: &str) -> Row {
     Row { figure: "L1 code".to_string(), value, told: sure, evidence }
 }
 
+fn issue(fact: &WidthFact, unit: &str) -> Row {
+    let value = fact.width.map_or("not told".to_string(), |width| {
+        let plural = if width == 1 { "" } else { "s" };
+        format!("{width} instruction{plural} a cycle; retirement: at least as many")
+    });
+    let evidence = match fact.nops {
+        0 => String::new(),
+        nops => format!("{nops} NOPs more took {} {unit} more", fact.cycles),
+    };
+    // The width is told if they are within a twentieth of a whole number.
+    let sure = fact.width.map_or(String::new(), |width| {
+        let off = fact.nops.abs_diff(u64::from(width) * fact.cycles);
+        if off * 100 <= fact.nops { "steady" } else { "varies" }.to_string()
+    });
+    Row { figure: "issue".to_string(), value, told: sure, evidence }
+}
+
 /// What was not told, and why, in sentences.
 pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
     let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));
     let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
     let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
-    returns.chain(targets).chain(code).chain(stores).collect()
+    let issue = core.issue.reason.iter().map(|why| format!("the width of issue: {why}"));
+    returns.chain(targets).chain(code).chain(stores).chain(issue).collect()
 }
 
 #[cfg(test)]
@@ -162,6 +181,18 @@ mod tests {
         let all =
             ["the return stack: free", "targets of jumps: free", "the instruction cache: free"];
         assert_eq!(untold, all);
+    }
+
+    #[test]
+    fn d1_the_width_of_issue_is_told_with_how_sure_it_is() {
+        let told = |nops, cycles| {
+            let row = issue(&WidthFact { width: Some(4), reason: None, nops, cycles }, "cycles");
+            (row.value, row.told)
+        };
+        let value = "4 instructions a cycle; retirement: at least as many".to_string();
+        assert_eq!(told(800, 200), (value.clone(), "steady".to_string()));
+        assert_eq!(told(800, 206), (value, "varies".to_string()));
+        assert_eq!(issue(&WidthFact::default(), "cycles").value, "not told");
     }
 
     #[test]
