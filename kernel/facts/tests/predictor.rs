@@ -2,7 +2,7 @@
 //! by instruction.
 
 use facts::pipeline::code::{self, Program, emit};
-use facts::pipeline::{CodeProbe, instruction_cache, measure, stores, width};
+use facts::pipeline::{CodeProbe, hazards, instruction_cache, measure, stores, width};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use pmu_model::BranchKind;
 use pmu_model::uarch::forward::Forward;
@@ -18,6 +18,9 @@ const BYTES: u32 = 512 << 10;
 const BASE: u64 = 0x3040_0000_0000;
 /// Its data, elsewhere by another mapping.
 const DATA: u64 = 0x5000_0000_0000;
+/// Numbers by their bits.
+const ONE: u64 = 0x3ff0_0000_0000_0000;
+const HALF: u64 = 0x3fe0_0000_0000_0000;
 const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
 
 /// The emulated PMU's predictor, and a processor that knows the instructions of these programs.
@@ -35,6 +38,9 @@ struct Modelled {
     block: u64,
     /// Cycles are those of the core.
     core: bool,
+    /// What a denormal product, an SSE instruction after one of 256 bits, a store to code, and a split lock cost.
+    planted: [u64; 4],
+    denormal: bool,
     /// Most cycles by which a try takes longer, at random.
     noise: u64,
 }
@@ -58,6 +64,8 @@ impl Modelled {
             issue: None,
             block: 0,
             core: true,
+            planted: [0; 4],
+            denormal: false,
             noise: 0,
         }
     }
@@ -87,6 +95,26 @@ impl Modelled {
         let is_data = one.memory_base() == Register::RSI;
         match one.code() {
             Code::Xor_rm32_r32 | Code::Mfence | Code::Lfence => return true,
+            Code::Pushq_imm32 | Code::Pop_r64 | Code::Ldmxcsr_m32 | Code::VEX_Vzeroupper => {
+                return true;
+            }
+            Code::Movq_xmm_rm64 | Code::Movapd_xmm_xmmm128 | Code::Xorps_xmm_xmmm128 => {
+                return true;
+            }
+            Code::Mov_r64_imm64 if one.immediate64() != HALF => {
+                self.denormal = one.immediate64() < ONE;
+                return true;
+            }
+            Code::Mov_r64_imm64 | Code::Orps_xmm_xmmm128 => return true,
+            Code::VEX_Vorps_xmm_xmm_xmmm128 => return true,
+            Code::VEX_Vorps_ymm_ymm_ymmm256 => {
+                self.cycles += self.planted[1];
+                return true;
+            }
+            Code::Mulsd_xmm_xmmm64 => {
+                self.cycles += if self.denormal { self.planted[0] } else { 0 };
+                return true;
+            }
             _ if !is_data => return false,
             _ => {}
         }
@@ -95,8 +123,16 @@ impl Modelled {
             self.caches.flush_line(address);
             return true;
         }
+        if one.code() == Code::Mov_rm8_imm8 {
+            let is_code = one.memory_displacement64() > u64::from(BYTES / 4);
+            self.cycles += if is_code { self.planted[2] } else { 0 };
+            return true;
+        }
+        let splits = address % 128 > 124;
+        self.cycles += if splits && one.has_lock_prefix() { self.planted[3] } else { 0 };
         let kind =
             if one.op0_kind() == OpKind::Memory { AccessKind::Store } else { AccessKind::Load };
+        let kind = if one.code() == Code::Add_rm32_r32 { AccessKind::LoadStore } else { kind };
         let bytes = one.memory_size().size() as u32;
         let mut delta = Delta::step(Ring::Kernel);
         self.caches.access(&Access::identity(address, bytes, kind), &mut delta);
@@ -142,7 +178,7 @@ impl Modelled {
                     let at = (rdi - BASE) as usize;
                     r9 = u64::from_le_bytes(self.memory[at..at + 8].try_into().unwrap());
                 }
-                Code::Nop_rm32 => {}
+                Code::Nop_rm32 | Code::Nopd => {}
                 Code::Ror_rm64_1 => (carry, r9) = (r9 & 1 != 0, r9.rotate_right(1)),
                 Code::Add_rm64_imm8 => rdi += one.immediate8to64() as u64,
                 Code::Add_RAX_imm32 => rax = rax.wrapping_add_signed(one.immediate32to64()),
@@ -387,4 +423,17 @@ fn d1_every_width_of_issue_up_to_16_is_told() {
     );
     let ticks = of(Some(4), false);
     assert!(ticks.width.is_none() && ticks.reason.as_ref().is_some_and(|why| why.contains("TSC")));
+}
+
+#[test]
+fn d1_what_code_costs_by_its_operands_and_what_is_before_it_is_told() {
+    let names = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    for planted in [[0; 4], [140, 70, 250, 1000], [0, 3, 0, 0], [7, 0, 0, 0]] {
+        let mut machine = Modelled { planted, ..Modelled::new(&Parameters::DEFAULT) };
+        let told = hazards(&mut machine);
+        assert!(told.iter().map(|one| one.name.as_str()).eq(names));
+        let tenths: Vec<_> = told.iter().map(|one| one.tenths).collect();
+        let all = planted.map(|cycles| Some([cycles as i64 * 10; 3]));
+        assert_eq!(tenths, all, "{told:?}");
+    }
 }

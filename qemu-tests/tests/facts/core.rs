@@ -63,3 +63,16 @@ fn d1_widths_of_issue_by_parameters_are_told() {
         assert_eq!(fact.width.is_none(), fact.reason.is_some(), "{pmu}: {fact:?}");
     }
 }
+
+#[test]
+fn d1_on_the_emulated_machine_no_hazard_is_seen() {
+    let hazards = core("goldencove,split=9").hazards;
+    let names = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    assert!(hazards.iter().map(|one| one.name.as_str()).eq(names), "{hazards:?}");
+    for one in &hazards {
+        // What cannot be tried is said.
+        assert_eq!(one.tenths.is_none(), one.reason.is_some(), "{one:?}");
+        assert!(one.tenths.is_none_or(|tenths| tenths == [0; 3]), "{one:?}");
+    }
+    assert!(hazards.iter().filter(|one| one.tenths.is_some()).count() >= 3, "{hazards:?}");
+}

@@ -1,9 +1,11 @@
-//! The code that is run. It is reached by a call with the address of its data ([`data`]) in RSI, changes RAX, RCX, RDI, R8, R9, R10 and
-//! flags, and uses the stack below; it lies anywhere, as all addresses in it are relative.
+//! The code that is run. It is reached by a call with the address of its data ([`data`]) in RSI, changes RAX, RCX, RDI, R8, R9, R10,
+//! XMM0 to XMM4 and flags, and uses the stack below; it lies anywhere, as all addresses in it are relative.
 
 mod data;
+mod hazards;
 
 pub use data::{MOST_STORES, Pair};
+pub use hazards::Hazard;
 
 use alloc::vec::Vec;
 
@@ -53,6 +55,13 @@ pub enum Program<'a> {
         /// How many, up to 500.
         nops: u32,
     },
+    /// Something that may be slow.
+    Hazard {
+        /// What.
+        hazard: Hazard,
+        /// With it; otherwise without, by as many instructions.
+        hit: bool,
+    },
     /// Stores, and after each a load whose address has the value that was loaded before.
     Forward(Pair),
     /// Stores to lines that no cache holds.
@@ -80,6 +89,9 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
             code.jumps(entry, places, (end, rounds), indirect);
         }
         Program::Nops { nops } => code.nops(entry, nops),
+        Program::Hazard { hazard, hit } => {
+            code.hazard((entry, data(bytes)), (hazard, hit), ROUNDS as u32);
+        }
         Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
         Program::Stores { stores } => code.stores(entry, stores, STORE_ROUNDS as u32),
     }

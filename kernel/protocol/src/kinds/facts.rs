@@ -92,6 +92,10 @@ fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
         let [_, median, _] = one.tenths;
         all.push(figure(format!("{} cycles", one.name()), Some(median as f64 / 10.0)));
     }
+    for one in &core.hazards {
+        let median = one.tenths.map(|[_, median, _]| median as f64 / 10.0);
+        all.push(figure(format!("{} cycles", one.name), median));
+    }
     all.push(figure("issue width", core.issue.width.map(f64::from)));
     all.push(figure("store buffer entries", core.stores.entries.map(f64::from)));
     let cost = (code.miss_tenths > 0).then_some(code.miss_tenths as f64 / 10.0);

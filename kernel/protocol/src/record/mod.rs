@@ -51,7 +51,8 @@ pub use machine::{
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use pipeline::{
-    CodeCacheFact, ForwardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact, WidthFact,
+    CodeCacheFact, ForwardFact, HazardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact,
+    WidthFact,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{

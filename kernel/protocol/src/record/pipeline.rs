@@ -25,6 +25,9 @@ pub struct PipelineFacts {
     /// How many instructions it issues in a cycle, and can retire at least.
     #[serde(default)]
     pub issue: WidthFact,
+    /// What some code costs because of its operands or of what comes before it.
+    #[serde(default)]
+    pub hazards: Vec<HazardFact>,
 }
 
 /// A return stack.
@@ -167,4 +170,18 @@ pub struct WidthFact {
     pub nops: u64,
     /// What they take longer, in cycles.
     pub cycles: u64,
+}
+
+/// Code that may be slow.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HazardFact {
+    /// What may make it slow.
+    pub name: String,
+    /// What it costs each time: least, median and most, in tenths; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenths: Option<[i64; 3]>,
+    /// Why it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

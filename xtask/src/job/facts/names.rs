@@ -30,6 +30,8 @@ pub(super) fn all() -> Vec<String> {
         "8 of 8 across lines",
     ];
     whole.extend(cases.map(|case| format!("forward {case} cycles")));
+    let hazards = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    whole.extend(hazards.map(|name| format!("{name} cycles")));
     whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());

@@ -5,7 +5,8 @@ mod stores;
 use super::super::number;
 use super::{Row, size, sureness, told, unit};
 use protocol::record::{
-    CodeCacheFact, FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact, WidthFact,
+    CodeCacheFact, FactsResult, FactsTimer, HazardFact, PipelineFacts, ReturnsFact, TargetsFact,
+    WidthFact,
 };
 
 /// How it was measured.
@@ -45,6 +46,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
     ];
     all.extend(stores::rows(&core.stores, unit));
     all.push(issue(&core.issue, unit));
+    all.extend(core.hazards.iter().map(|one| stores::hazard(one, unit)));
     all
 }
 
@@ -142,7 +144,9 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
     let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
     let issue = core.issue.reason.iter().map(|why| format!("the width of issue: {why}"));
-    returns.chain(targets).chain(code).chain(stores).chain(issue).collect()
+    let hazard = |one: &HazardFact| Some(format!("{}: {}", one.name, one.reason.as_ref()?));
+    let hazards = core.hazards.iter().filter_map(hazard);
+    returns.chain(targets).chain(code).chain(stores).chain(issue).chain(hazards).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::super::super::number;
 use super::Row;
-use protocol::record::{ForwardFact, StoresFact};
+use protocol::record::{ForwardFact, HazardFact, StoresFact};
 
 /// Figures of both.
 pub(super) fn rows(fact: &StoresFact, unit: &str) -> Vec<Row> {
@@ -33,8 +33,25 @@ pub(super) fn rows(fact: &StoresFact, unit: &str) -> Vec<Row> {
     all
 }
 
+/// What a hazard costs.
+pub(super) fn hazard(one: &HazardFact, unit: &str) -> Row {
+    let programs = "two programs with as many instructions";
+    match one.tenths {
+        Some(tenths) => difference(one.name.clone(), tenths, programs, unit),
+        None => Row {
+            figure: one.name.clone(),
+            value: "not told".to_string(),
+            told: String::new(),
+            evidence: String::new(),
+        },
+    }
+}
+
 fn forward(one: &ForwardFact, unit: &str) -> Row {
-    let [least, median, most] = one.tenths;
+    difference(one.name(), one.tenths, "loads of these bytes against loads of others", unit)
+}
+
+fn difference(figure: String, [least, median, most]: [i64; 3], of: &str, unit: &str) -> Row {
     let tenths = |value: i64| number(value as f64 / 10.0);
     let value = match median {
         0 => "none seen".to_string(),
@@ -47,17 +64,24 @@ fn forward(one: &ForwardFact, unit: &str) -> Row {
         far if far * 4 <= median.abs() => "varies",
         _ => "unsteady",
     };
-    let evidence = format!(
-        "loads of these bytes against loads of others; 5 samples, {} to {}",
-        tenths(least),
-        tenths(most)
-    );
-    Row { figure: one.name(), value, told: told.to_string(), evidence }
+    let evidence = format!("{of}; 5 samples, {} to {}", tenths(least), tenths(most));
+    Row { figure, value, told: told.to_string(), evidence }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn d1_what_a_hazard_costs_is_told_or_none_is_seen() {
+        let of = |tenths| {
+            let fact = HazardFact { name: "split lock".into(), tenths, reason: None };
+            hazard(&fact, "cycles").value
+        };
+        assert_eq!(of(Some([0; 3])), "none seen");
+        assert_eq!(of(Some([9900, 10_000, 10_100])), "1000 cycles more");
+        assert_eq!(of(None), "not told");
+    }
 
     #[test]
     fn d1_store_forwarding_is_told_with_how_sure_it_is() {
