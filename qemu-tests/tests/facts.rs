@@ -7,6 +7,7 @@ use qemu_tests::xtask;
 use serde_json::Value;
 
 mod between;
+mod core;
 mod predictor;
 
 const JOB: &str = "[[facts]]\nname = \"this machine\"\nmemory = \"64M\"\nparts = [\"memory\"]\n";

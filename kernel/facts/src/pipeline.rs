@@ -1,16 +1,31 @@
-//! What a processor's predictor of branches is, told from how long code takes that branches in ways which are chosen.
+//! What a core is, told from how long code takes that is written for it: its predictor of branches and its instruction cache.
 //!
 //! | figure | how | source |
 //! | --- | --- | --- |
 //! | misprediction | a function whose return address is changed by as much as nothing, or by the length of a jump | A. Fog, "The microarchitecture of Intel, AMD, and VIA CPUs", return stacks |
 //! | return stack | calls nested ever deeper, each from one of two places that random bits choose: what returning takes beyond dropping the stack | H. Wong, "Microbenchmarking return address branch prediction" (2018) |
 //! | targets | indirect jumps, a power of two bytes apart: how many of them are all predicted | V. Uzelac, A. Milenkovic, "Experiment flows and microbenchmarks for reverse engineering of branch predictor structures" (ISPASS 2009) |
+//! | instruction cache | direct jumps in random order through lines of one set, against as many next to each other | as of targets; K. Yotov, K. Pingali, P. Stodghill, "X-Ray: A tool for automatic measurement of hardware parameters" (QEST 2005) |
+//! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
+//! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
+//! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
+//! | denormals, SSE after AVX, self-modified code, split locks | two programs with as many instructions | A. Fog (as above); Intel's optimization manual |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
 
 pub mod code;
+mod hazards;
+mod lines;
 mod returns;
+mod sets;
+mod stores;
 mod targets;
+mod width;
+
+pub use hazards::measure as hazards;
+pub use lines::measure as instruction_cache;
+pub use stores::measure as stores;
+pub use width::measure as width;
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -33,12 +48,31 @@ pub trait CodeProbe {
     /// Cycles of a program, of so many tries the quickest.
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64;
 
+    /// Whether AVX can be used.
+    fn has_avx(&self) -> bool {
+        true
+    }
+
+    /// Whether a locked access may cross a line.
+    fn splits_locks(&self) -> bool {
+        true
+    }
+
+    /// Whether its cycles are those of the core.
+    fn counts_core_cycles(&self) -> bool {
+        true
+    }
+
     /// Work has gone on; whoever waits may be told.
     fn beat(&mut self) {}
 }
 
-/// Finds out what the predictor is.
+/// Finds out what the core is.
 pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
+    let code = lines::measure(probe);
+    let stores = stores::measure(probe);
+    let issue = width::measure(probe);
+    let hazards = hazards::measure(probe);
     let mut sample = || {
         let of = |elsewhere| Program::Return { elsewhere };
         let missed = probe.cycles(&of(true), TRIES);
@@ -53,9 +87,9 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts { mispredict_tenths, returns, targets };
+        return PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, hazards };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets }
+    PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, hazards }
 }

@@ -1,18 +1,26 @@
 //! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
 //! by instruction.
 
-use facts::pipeline::code::{Program, emit};
-use facts::pipeline::{CodeProbe, measure};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
+use facts::pipeline::code::{self, Program, emit};
+use facts::pipeline::{CodeProbe, hazards, instruction_cache, measure, stores, width};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use pmu_model::BranchKind;
-use pmu_model::uarch::parameters::{Parameters, TlbShape};
-use pmu_model::uarch::{Predictor, Resolved};
-use protocol::record::PipelineFacts;
+use pmu_model::uarch::forward::Forward;
+use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
+use pmu_model::uarch::replacement::Policy;
+use pmu_model::uarch::{Access, AccessKind, Hierarchy, Predictor, Resolved};
+use pmu_model::{Delta, Occurrence, Ring};
+use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
 use std::collections::HashMap;
 
 const BYTES: u32 = 512 << 10;
 /// Where the code lies, and where it returns to.
 const BASE: u64 = 0x3040_0000_0000;
+/// Its data, elsewhere by another mapping.
+const DATA: u64 = 0x5000_0000_0000;
+/// Numbers by their bits.
+const ONE: u64 = 0x3ff0_0000_0000_0000;
+const HALF: u64 = 0x3fe0_0000_0000_0000;
 const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
 
 /// The emulated PMU's predictor, and a processor that knows the instructions of these programs.
@@ -21,8 +29,18 @@ struct Modelled {
     /// What was decoded since the code was written.
     decoded: HashMap<u64, Instruction>,
     predictor: Predictor,
+    caches: Hierarchy,
+    line: u64,
     mispredict: u64,
     cycles: u64,
+    /// Instructions of a cycle, if these alone take time; and those of the block that runs.
+    issue: Option<u64>,
+    block: u64,
+    /// Cycles are those of the core.
+    core: bool,
+    /// What a denormal product, an SSE instruction after one of 256 bits, a store to code, and a split lock cost.
+    planted: [u64; 4],
+    denormal: bool,
     /// Most cycles by which a try takes longer, at random.
     noise: u64,
 }
@@ -34,13 +52,96 @@ impl Modelled {
         predictor.keep_targets(parameters.btb);
         let mispredict = parameters.mispredict_cycles.into();
         let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
-        Self { memory, decoded, predictor, mispredict, cycles: 0, noise: 0 }
+        let (caches, line) = (Hierarchy::new(parameters), parameters.line.into());
+        Self {
+            memory,
+            decoded,
+            predictor,
+            caches,
+            line,
+            mispredict,
+            cycles: 0,
+            issue: None,
+            block: 0,
+            core: true,
+            planted: [0; 4],
+            denormal: false,
+            noise: 0,
+        }
     }
 
     fn branch(&mut self, one: &Instruction, to: u64, kind: BranchKind, taken: bool) {
+        if let Some(issue) = self.issue {
+            let block = std::mem::take(&mut self.block);
+            self.cycles += if issue > 0 { block.div_ceil(issue) } else { 0 };
+            return;
+        }
         let addresses = (one.ip(), to, one.next_ip());
         let resolved = Resolved::new(addresses, kind, taken, to <= one.ip());
         self.cycles += if self.predictor.branch(&resolved) { self.mispredict } else { 0 };
+    }
+
+    /// Fetches what an instruction lies in.
+    fn fetch(&mut self, one: &Instruction) {
+        let mut delta = Delta::step(Ring::Kernel);
+        for line in one.ip() / self.line..=(one.next_ip() - 1) / self.line {
+            self.caches.fetch(line, &mut delta);
+        }
+        self.cycles += delta.count(Occurrence::MemoryStall);
+    }
+
+    /// An instruction that uses data, all of which are zeros; false: it is another one.
+    fn data(&mut self, one: &Instruction) -> bool {
+        let is_data = one.memory_base() == Register::RSI;
+        match one.code() {
+            Code::Xor_rm32_r32 | Code::Mfence | Code::Lfence => return true,
+            Code::Pushq_imm32 | Code::Pop_r64 | Code::Ldmxcsr_m32 | Code::VEX_Vzeroupper => {
+                return true;
+            }
+            Code::Movq_xmm_rm64 | Code::Movapd_xmm_xmmm128 | Code::Xorps_xmm_xmmm128 => {
+                return true;
+            }
+            Code::Mov_r64_imm64 if one.immediate64() != HALF => {
+                self.denormal = one.immediate64() < ONE;
+                return true;
+            }
+            Code::Mov_r64_imm64 | Code::Orps_xmm_xmmm128 => return true,
+            Code::VEX_Vorps_xmm_xmm_xmmm128 => return true,
+            Code::VEX_Vorps_ymm_ymm_ymmm256 => {
+                self.cycles += self.planted[1];
+                return true;
+            }
+            Code::Mulsd_xmm_xmmm64 => {
+                self.cycles += if self.denormal { self.planted[0] } else { 0 };
+                return true;
+            }
+            _ if !is_data => return false,
+            _ => {}
+        }
+        let address = DATA.wrapping_add(one.memory_displacement64());
+        if one.code() == Code::Clflush_m8 {
+            self.caches.flush_line(address);
+            return true;
+        }
+        if one.code() == Code::Mov_rm8_imm8 {
+            let is_code = one.memory_displacement64() > u64::from(BYTES / 4);
+            self.cycles += if is_code { self.planted[2] } else { 0 };
+            return true;
+        }
+        let splits = address % 128 > 124;
+        self.cycles += if splits && one.has_lock_prefix() { self.planted[3] } else { 0 };
+        let kind =
+            if one.op0_kind() == OpKind::Memory { AccessKind::Store } else { AccessKind::Load };
+        let kind = if one.code() == Code::Add_rm32_r32 { AccessKind::LoadStore } else { kind };
+        let bytes = one.memory_size().size() as u32;
+        let mut delta = Delta::step(Ring::Kernel);
+        self.caches.access(&Access::identity(address, bytes, kind), &mut delta);
+        self.cycles += delta.count(Occurrence::MemoryStall);
+        let at = (BYTES / 2) as usize + one.memory_displacement64() as usize;
+        if kind == AccessKind::Load {
+            assert!(self.memory[at..at + bytes as usize].iter().all(|byte| *byte == 0));
+        }
+        true
     }
 
     fn run(&mut self, entry: u32) {
@@ -51,7 +152,15 @@ impl Modelled {
             let memory = &self.memory[(ip - BASE) as usize..];
             let decode = || Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
             let one = *self.decoded.entry(ip).or_insert_with(decode);
-            self.cycles += 1;
+            match self.issue {
+                None => self.cycles += 1,
+                Some(_) => self.block += 1,
+            }
+            self.fetch(&one);
+            if self.data(&one) {
+                ip = one.next_ip();
+                continue;
+            }
             ip = one.next_ip();
             let target = one.near_branch_target();
             match one.code() {
@@ -69,6 +178,7 @@ impl Modelled {
                     let at = (rdi - BASE) as usize;
                     r9 = u64::from_le_bytes(self.memory[at..at + 8].try_into().unwrap());
                 }
+                Code::Nop_rm32 | Code::Nopd => {}
                 Code::Ror_rm64_1 => (carry, r9) = (r9 & 1 != 0, r9.rotate_right(1)),
                 Code::Add_rm64_imm8 => rdi += one.immediate8to64() as u64,
                 Code::Add_RAX_imm32 => rax = rax.wrapping_add_signed(one.immediate32to64()),
@@ -107,6 +217,10 @@ impl Modelled {
 impl CodeProbe for Modelled {
     fn bytes(&self) -> u32 {
         BYTES
+    }
+
+    fn counts_core_cycles(&self) -> bool {
+        self.core
     }
 
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
@@ -192,4 +306,134 @@ fn d1_a_clock_that_differs_from_try_to_try_tells_nothing() {
     let facts = measure(&mut quiet);
     assert_eq!(facts.returns.entries, Some(parameters.returns), "{facts:?}");
     assert_eq!(facts.targets.entries(), Some(parameters.btb.entries), "{facts:?}");
+}
+
+/// An instruction cache as a test draws it: at most 16 ways, whose sets repeat at no more than 16 KiB.
+fn drawn(draw: &mut impl FnMut(u64) -> u64) -> Parameters {
+    let line = 32 << draw(3);
+    let (ways, cycles) = (1 + draw(16) as u32, 2 + draw(40) as u32);
+    // At least the 1 KiB of code that is compared with, and the page beside it.
+    let sets = (0..10).map(|step| 1 << step).filter(|sets| {
+        let bytes = sets * line * u64::from(ways);
+        sets * line <= 16 << 10 && bytes >= 4096
+    });
+    let sets: Vec<u64> = sets.collect();
+    let bytes = sets[draw(sets.len() as u64) as usize] * line * u64::from(ways);
+    let code = CacheShape { bytes, ways, policy: Policy::Lru, cycles };
+    Parameters { line: line as u32, code: Some(code), ..Parameters::DEFAULT }
+}
+
+#[test]
+fn d1_blind_recovery_of_200_random_instruction_caches() {
+    let mut state = 77u64;
+    let mut draw = |most: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    for _ in 0..200 {
+        let parameters = drawn(&mut draw);
+        let code = parameters.code.unwrap();
+        let fact = instruction_cache(&mut Modelled::new(&parameters));
+        let text = format!("{parameters}: {fact:?}");
+        assert_eq!(fact.bytes().map(u64::from), Some(code.bytes), "{text}");
+        assert_eq!((fact.ways, fact.line), (Some(code.ways), Some(parameters.line)), "{text}");
+        assert_eq!((fact.miss_tenths, fact.doubtful), (u64::from(code.cycles) * 10, 0), "{text}");
+    }
+}
+
+#[test]
+fn d1_where_code_takes_no_time_no_instruction_cache_is_told() {
+    let fact = instruction_cache(&mut Modelled::new(&Parameters::DEFAULT));
+    assert!(fact.reason.as_ref().is_some_and(|why| why.contains("costs nothing")), "{fact:?}");
+    assert_eq!(fact, CodeCacheFact { reason: fact.reason.clone(), ..CodeCacheFact::default() });
+    // More lines of a set than are tried.
+    let code = CacheShape { bytes: 64 * 4096, ways: 64, policy: Policy::Lru, cycles: 9 };
+    let parameters = Parameters { code: Some(code), ..Parameters::DEFAULT };
+    let fact = instruction_cache(&mut Modelled::new(&parameters));
+    assert!(fact.bytes().is_none() && fact.line.is_none() && fact.reason.is_some(), "{fact:?}");
+}
+
+/// What a case has to take, by the parameters.
+fn expected(forward: &Forward, fact: &ForwardFact) -> u16 {
+    match (fact.offset, fact.store, fact.load) {
+        (4096.., ..) => forward.alias,
+        _ if fact.crosses => forward.cross,
+        (offset, store, load) if offset as u32 + load > store => forward.wide,
+        (0, store, load) if store == load => forward.same,
+        (0, ..) => forward.narrow,
+        _ => forward.offset,
+    }
+}
+
+#[test]
+fn d1_blind_recovery_of_200_random_store_buffers() {
+    assert_eq!(code::data(BYTES), BYTES / 2);
+    let mut state = 5u64;
+    let mut draw = |most: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    let mut told = 0;
+    for _ in 0..200 {
+        let parameters = Parameters {
+            line: 32 << draw(3),
+            memory_cycles: 60 + draw(300) as u32,
+            forward: Forward::of([0; 6].map(|_: u16| draw(40) as u16)),
+            stores: 1 + draw(127) as u32,
+            ..Parameters::DEFAULT
+        };
+        let fact = stores(&mut Modelled::new(&parameters));
+        for case in &fact.forward {
+            let tenths = i64::from(expected(&parameters.forward, case)) * 10;
+            assert_eq!(case.tenths, [tenths; 3], "{parameters}: {case:?}");
+        }
+        // It waits for the first store, if that is not written before: by more than a quarter of what each one after it waits.
+        let sure = parameters.stores * 4 / 3 + 4 < parameters.memory_cycles;
+        assert!(fact.entries == Some(parameters.stores) || !sure, "{parameters}: {fact:?}");
+        assert_eq!(fact.entries.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
+        told += u32::from(fact.entries == Some(parameters.stores));
+    }
+    println!("entries told of 200: {told}");
+}
+
+#[test]
+fn d1_where_stores_wait_for_nothing_no_store_buffer_is_told() {
+    let fact = stores(&mut Modelled::new(&Parameters::DEFAULT));
+    assert!(fact.entries.is_none(), "{fact:?}");
+    assert!(fact.reason.is_some_and(|why| why.contains("hardly longer")));
+    assert_eq!(fact.forward.len(), 8);
+    assert!(fact.forward.iter().all(|case| case.tenths == [0; 3]), "{:?}", fact.forward);
+}
+
+#[test]
+fn d1_every_width_of_issue_up_to_16_is_told() {
+    let of =
+        |issue, core| width(&mut Modelled { issue, core, ..Modelled::new(&Parameters::DEFAULT) });
+    for issue in 1..=16 {
+        let fact = of(Some(issue), true);
+        assert_eq!((fact.width, fact.reason.as_ref()), (Some(issue as u32), None), "{fact:?}");
+    }
+    // An instruction takes a cycle.
+    assert_eq!(of(None, true).width, Some(1));
+    let free = of(Some(0), true);
+    assert!(
+        free.width.is_none() && free.reason.as_ref().is_some_and(|why| why.contains("no longer"))
+    );
+    let ticks = of(Some(4), false);
+    assert!(ticks.width.is_none() && ticks.reason.as_ref().is_some_and(|why| why.contains("TSC")));
+}
+
+#[test]
+fn d1_what_code_costs_by_its_operands_and_what_is_before_it_is_told() {
+    let names = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    for planted in [[0; 4], [140, 70, 250, 1000], [0, 3, 0, 0], [7, 0, 0, 0]] {
+        let mut machine = Modelled { planted, ..Modelled::new(&Parameters::DEFAULT) };
+        let told = hazards(&mut machine);
+        assert!(told.iter().map(|one| one.name.as_str()).eq(names));
+        let tenths: Vec<_> = told.iter().map(|one| one.tenths).collect();
+        let all = planted.map(|cycles| Some([cycles as i64 * 10; 3]));
+        assert_eq!(tenths, all, "{told:?}");
+    }
 }

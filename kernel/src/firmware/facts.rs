@@ -11,6 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::cpu::Hypervisor;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space, layout, physical};
 use arch::pmu::driver::Layout;
@@ -66,7 +67,9 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         .memory
         .then(|| measure_memory(item.bytes, ranges, (space, frames), (counters, clock, second)));
     let memory = memory.transpose()?;
-    let core = has.core.then(|| pipeline::measure((space, frames), (counters, clock, second)));
+    let guest = machine.hypervisor.is_some_and(|one| one != Hypervisor::Tcg);
+    let core =
+        has.core.then(|| pipeline::measure((space, frames), (counters, clock, second), guest));
     let core = core.transpose()?;
     if let Some(driver) = &mut counters.driver {
         let _ = driver.reset(&mut counters.registers);

@@ -6,7 +6,7 @@ use protocol::record::{FactsTimer, PipelineFacts};
 
 const CORE: &str = "[[facts]]\nname = \"predictor\"\nparts = [\"core\"]\n";
 
-fn core(pmu: &str) -> PipelineFacts {
+pub fn core(pmu: &str) -> PipelineFacts {
     let facts = run(CORE, &["--pmu", pmu]);
     assert!(facts.memory.is_none() && facts.cores.is_none() && facts.noise.is_none());
     assert_eq!((facts.timer, facts.emulated), (FactsTimer::CoreCycles, true));
@@ -41,4 +41,5 @@ fn d1_of_a_predictor_that_costs_nothing_nothing_is_told() {
     assert_eq!(core.mispredict_tenths.most, 0);
     assert!(core.returns.entries.is_none() && core.returns.reason.is_some(), "{core:#?}");
     assert!(core.targets.entries().is_none() && core.targets.reason.is_some(), "{core:#?}");
+    assert!(core.code.line.is_none() && core.code.reason.is_some(), "{core:#?}");
 }

@@ -63,6 +63,8 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
     if parameters.is_some() || vcpu.core.is_shaped() {
         vcpu.core.shape(parameters.as_ref());
         state().shape(parameters.is_some());
+        state().translator().code_line =
+            parameters.filter(|all| all.code.is_some()).map(|all| all.line.into());
         state().translator().ports = parameters.and_then(|all| all.ports);
         translate_anew();
     }

@@ -27,6 +27,7 @@ pub mod calls;
 pub mod cells;
 pub mod decode;
 pub mod facts;
+mod fetch;
 pub mod install;
 pub mod leaves;
 pub mod limit;

@@ -4,12 +4,14 @@ use crate::apply::apply;
 use crate::calls::called;
 use crate::decode::{Raw, decode};
 use crate::facts::Facts;
+use crate::fetch;
 use crate::plan::plan;
 use crate::qemu::{self, Block, Id, Insn, Registers, api};
 use crate::running::is_counted;
 use crate::state::state;
 use crate::translator::Translator;
 use crate::uops;
+use core::ffi::c_void;
 use core::ptr::from_ref;
 use iced_x86::Instruction;
 use plugin_channel::Mode;
@@ -46,6 +48,19 @@ pub extern "C" fn translated(_: Id, block: Block) {
     }
     let plan = plan(&facts, translator.mode);
     apply(translator, block, &insns, &decoded, &facts, &plan);
+    if let Some(line) = translator.code_line.filter(|_| translator.mode.contains(Mode::MEMORY)) {
+        let places: Vec<(u64, u64)> = insns
+            .iter()
+            .zip(&raw)
+            .map(|(insn, raw)| (host(*insn), raw.bytes.len() as u64))
+            .collect();
+        for (index, line) in fetch::lines(&places, line) {
+            // SAFETY: the instruction is of the block that is being translated; the callback takes a number.
+            unsafe {
+                (api().before)(insns[index], fetch::fetched, Registers::None, line as *mut c_void);
+            }
+        }
+    }
 }
 
 fn of(insn: Insn) -> Raw {

@@ -23,6 +23,8 @@ pub struct Translator {
     pub qualifier: Qualifiers,
     /// The ports of micro-operations, if there is a map.
     pub ports: Option<PortMap>,
+    /// Bytes of a line of code, if fetching it takes time.
+    pub code_line: Option<u64>,
     /// The decoder's tables.
     pub factory: InstructionInfoFactory,
     /// What blocks leave open.
@@ -53,6 +55,7 @@ impl Translator {
             qualifier: Qualifiers::RESET,
             regions: HashMap::new(),
             ports: None,
+            code_line: None,
             factory: InstructionInfoFactory::new(),
             opened: Interned::default(),
             bounds: Interned::default(),

@@ -1,10 +1,18 @@
-//! The code that is run. It is reached by a call, changes RAX, RCX, RDI, R8, R9, R10 and flags, and uses the stack below; it lies
-//! anywhere, as all addresses in it are relative.
+//! The code that is run. It is reached by a call with the address of its data ([`data`]) in RSI, changes RAX, RCX, RDI, R8, R9, R10,
+//! XMM0 to XMM4 and flags, and uses the stack below; it lies anywhere, as all addresses in it are relative.
+
+mod data;
+mod hazards;
+
+pub use data::{MOST_STORES, Pair};
+pub use hazards::Hazard;
 
 use alloc::vec::Vec;
 
 /// Rounds of each program.
 pub const ROUNDS: u64 = 16;
+/// The same of stores to lines that are flushed, as each has hundreds of instructions.
+pub const STORE_ROUNDS: u64 = 4;
 /// Most returns that are outstanding at once. No known processor remembers more than 64.
 pub const MOST_DEPTH: u32 = 72;
 /// Bytes of a jump with what is in front of it; so far apart they are at least.
@@ -39,7 +47,34 @@ pub enum Program<'a> {
         end: u32,
         /// Through a register; otherwise directly, by as many instructions.
         indirect: bool,
+        /// How often, in place of [`ROUNDS`].
+        rounds: u32,
     },
+    /// NOPs.
+    Nops {
+        /// How many, up to 500.
+        nops: u32,
+    },
+    /// Something that may be slow.
+    Hazard {
+        /// What.
+        hazard: Hazard,
+        /// With it; otherwise without, by as many instructions.
+        hit: bool,
+    },
+    /// Stores, and after each a load whose address has the value that was loaded before.
+    Forward(Pair),
+    /// Stores to lines that no cache holds.
+    Stores {
+        /// How many, up to [`MOST_STORES`].
+        stores: u32,
+    },
+}
+
+/// Where data lie in the memory of so many bytes.
+#[must_use]
+pub const fn data(bytes: u32) -> u32 {
+    bytes / 2
 }
 
 /// Pieces of code and where they lie, and at which of them it is entered. `bytes` is what there is for it.
@@ -50,7 +85,15 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
     match *program {
         Program::Return { elsewhere } => code.changed_return(entry, elsewhere),
         Program::Nested { depth, returns } => code.nested(entry, depth, returns),
-        Program::Jumps { places, end, indirect } => code.jumps(entry, places, end, indirect),
+        Program::Jumps { places, end, indirect, rounds } => {
+            code.jumps(entry, places, (end, rounds), indirect);
+        }
+        Program::Nops { nops } => code.nops(entry, nops),
+        Program::Hazard { hazard, hit } => {
+            code.hazard((entry, data(bytes)), (hazard, hit), ROUNDS as u32);
+        }
+        Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
+        Program::Stores { stores } => code.stores(entry, stores, STORE_ROUNDS as u32),
     }
     (code.pieces, entry)
 }
@@ -88,10 +131,10 @@ impl Code {
         self.put(&distance(end, to));
     }
 
-    /// `mov ecx, ROUNDS`.
-    fn rounds(&mut self) {
+    /// `mov ecx, rounds`.
+    fn rounds(&mut self, rounds: u32) {
         self.put(&[0xb9]);
-        self.put(&(ROUNDS as u32).to_le_bytes());
+        self.put(&rounds.to_le_bytes());
     }
 
     /// `dec ecx` and `jnz`, 8 bytes.
@@ -100,12 +143,22 @@ impl Code {
         self.reach(&[0x0f, 0x85], to);
     }
 
+    fn nops(&mut self, entry: u32, nops: u32) {
+        self.at(entry);
+        self.rounds(ROUNDS as u32);
+        let top = self.here();
+        // nop [rax], with a displacement: of one byte they would be too dense for decoders.
+        (0..nops).for_each(|_| self.put(&[0x0f, 0x1f, 0x40, 0]));
+        self.again(top);
+        self.put(&[0xc3]);
+    }
+
     fn changed_return(&mut self, entry: u32, elsewhere: bool) {
         // add [rsp], r8; ret
         self.at(0);
         self.put(&[0x4c, 0x01, 0x04, 0x24, 0xc3]);
         self.at(entry);
-        self.rounds();
+        self.rounds(ROUNDS as u32);
         // mov r8d, 0 or 2
         self.put(&[0x41, 0xb8, if elsewhere { 2 } else { 0 }, 0, 0, 0]);
         let top = self.here();
@@ -132,7 +185,7 @@ impl Code {
         }
         self.at(entry);
         self.reach(&[0x48, 0x8d, 0x3d], entry + BITS);
-        self.rounds();
+        self.rounds(ROUNDS as u32);
         let top = self.here();
         // mov r9, [rdi]; mov r10, rsp
         self.put(&[0x4c, 0x8b, 0x0f, 0x49, 0x89, 0xe2]);
@@ -159,7 +212,7 @@ impl Code {
         }
     }
 
-    fn jumps(&mut self, entry: u32, places: &[u32], end: u32, indirect: bool) {
+    fn jumps(&mut self, entry: u32, places: &[u32], (end, rounds): (u32, u32), indirect: bool) {
         let nexts = places.iter().skip(1).chain([&end]);
         for (at, next) in places.iter().zip(nexts) {
             self.at(*at);
@@ -173,7 +226,7 @@ impl Code {
         }
         let first = places.first().copied().unwrap_or(end);
         self.at(entry);
-        self.rounds();
+        self.rounds(rounds);
         self.reach(&[0x48, 0x8d, 0x05], first);
         self.reach(&[0xe9], first);
         let out = self.here();
@@ -188,7 +241,7 @@ impl Code {
 }
 
 /// Random bits (SplitMix64)
-const fn mixed(state: u64) -> u64 {
+pub const fn mixed(state: u64) -> u64 {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -84,6 +84,22 @@ fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
     all.push(figure("return stack entries", core.returns.entries.map(f64::from)));
     all.push(figure("targets entries", core.targets.entries().map(f64::from)));
     all.push(figure("targets ways", core.targets.ways.map(f64::from)));
+    let code = &core.code;
+    all.push(figure("L1 code bytes", code.bytes().map(f64::from)));
+    all.push(figure("L1 code ways", code.ways.map(f64::from)));
+    all.push(figure("L1 code line", code.line.map(f64::from)));
+    for one in &core.stores.forward {
+        let [_, median, _] = one.tenths;
+        all.push(figure(format!("{} cycles", one.name()), Some(median as f64 / 10.0)));
+    }
+    for one in &core.hazards {
+        let median = one.tenths.map(|[_, median, _]| median as f64 / 10.0);
+        all.push(figure(format!("{} cycles", one.name), median));
+    }
+    all.push(figure("issue width", core.issue.width.map(f64::from)));
+    all.push(figure("store buffer entries", core.stores.entries.map(f64::from)));
+    let cost = (code.miss_tenths > 0).then_some(code.miss_tenths as f64 / 10.0);
+    all.push(figure("L1 code miss cycles", cost));
 }
 
 /// Of all pairs, the nearest, the middle one and the farthest, and what waiting processors take to answer, in ticks.

@@ -50,7 +50,10 @@ pub use machine::{
     MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
-pub use pipeline::{PipelineFacts, ReturnsFact, TargetsFact};
+pub use pipeline::{
+    CodeCacheFact, ForwardFact, HazardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact,
+    WidthFact,
+};
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,

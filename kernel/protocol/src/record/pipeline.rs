@@ -1,11 +1,12 @@
-//! What a core's predictor of branches is, as measured.
+//! What a core is, as measured.
 
 use super::{Fit, Times};
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// A core's predictor. Times are in tenths of a cycle, or of a tick of the TSC.
+/// A core. Times are in tenths of a cycle, or of a tick of the TSC.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PipelineFacts {
@@ -15,6 +16,18 @@ pub struct PipelineFacts {
     pub returns: ReturnsFact,
     /// The table of targets of indirect jumps.
     pub targets: TargetsFact,
+    /// The instruction cache.
+    #[serde(default)]
+    pub code: CodeCacheFact,
+    /// Store forwarding and the store buffer.
+    #[serde(default)]
+    pub stores: StoresFact,
+    /// How many instructions it issues in a cycle, and can retire at least.
+    #[serde(default)]
+    pub issue: WidthFact,
+    /// What some code costs because of its operands or of what comes before it.
+    #[serde(default)]
+    pub hazards: Vec<HazardFact>,
 }
 
 /// A return stack.
@@ -61,4 +74,114 @@ impl TargetsFact {
     pub fn entries(&self) -> Option<u32> {
         Some(self.ways? * self.sets?)
     }
+}
+
+/// The instruction cache.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CodeCacheFact {
+    /// What fetching a line costs that it does not hold, the mean of 60; 0: it costs nothing that is seen.
+    pub miss_tenths: u64,
+    /// Bytes of a line; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Ways; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<u32>,
+    /// Bytes from a line to the next one of the same set; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_stride: Option<u32>,
+    /// Why something is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many tries were nearer to the line between staying and not staying than to what they should be.
+    pub doubtful: u32,
+    /// What it was told from: how many lines at which distance stayed, and cycles of 64 rounds beyond code in adjacent lines.
+    pub evidence: Vec<Fit>,
+}
+
+impl CodeCacheFact {
+    /// Its bytes, if they are told.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u32> {
+        Some(self.ways? * self.set_stride?)
+    }
+}
+
+/// Store forwarding and the store buffer.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoresFact {
+    /// Loads after stores, case by case.
+    pub forward: Vec<ForwardFact>,
+    /// Entries of the store buffer; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Why they are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many numbers of stores before the step take longer than they should.
+    pub doubtful: u32,
+    /// What they were told from: how many stores, and what flushing the lines and storing takes, in tenths.
+    pub evidence: Vec<[i64; 2]>,
+}
+
+/// A load after a store.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ForwardFact {
+    /// Bytes that are stored.
+    pub store: u32,
+    /// Bytes that are loaded.
+    pub load: u32,
+    /// The load's address less the store's.
+    pub offset: i32,
+    /// The stored bytes are of two lines.
+    pub crosses: bool,
+    /// What the load takes beyond one that reads other bytes, which may be less than nothing: least, median and most, in tenths.
+    pub tenths: [i64; 3],
+}
+
+impl ForwardFact {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Self { store, load, offset, crosses, .. } = self;
+        match offset {
+            4096.. => "4K aliasing".to_string(),
+            _ if *crosses => format!("forward {load} of {store} across lines"),
+            0 => format!("forward {load} of {store}"),
+            _ => format!("forward {load} of {store} at {offset}"),
+        }
+    }
+}
+
+/// How many instructions a core issues in a cycle.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WidthFact {
+    /// Instructions in a cycle; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Why it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it was told from: how many NOPs the longer programs have more.
+    pub nops: u64,
+    /// What they take longer, in cycles.
+    pub cycles: u64,
+}
+
+/// Code that may be slow.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HazardFact {
+    /// What may make it slow.
+    pub name: String,
+    /// What it costs each time: least, median and most, in tenths; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenths: Option<[i64; 3]>,
+    /// Why it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

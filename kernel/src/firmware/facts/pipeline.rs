@@ -1,4 +1,4 @@
-//! What predicts the core's branches: the machine that runs the programs which tell it.
+//! What the core is: the machine that runs the programs which tell it.
 
 use super::super::counters::Counters;
 use super::super::reset;
@@ -7,6 +7,7 @@ use alloc::string::{String, ToString};
 use arch::cpu;
 use arch::memory::space::CODE;
 use arch::memory::{Frames, Region, Space, layout};
+use arch::msr::{self, Msr};
 use arch::time::tsc;
 use facts::pipeline::code::{self, Program};
 use facts::pipeline::{self, CodeProbe};
@@ -19,20 +20,21 @@ const BYTES: u32 = 512 << 10;
 /// Where they run: behind the memory of the largest sheet.
 const AT: u64 = layout::HIGH_REQUESTED.start + (3 << 37);
 
-/// Measures.
+/// Measures; `guest`: a hypervisor is beneath that is not barecount's.
 ///
 /// # Errors
 /// There is no memory for the programs, or it cannot be mapped.
 pub fn measure(
     (space, frames): (&mut Space, &mut Frames),
     (counters, clock, second): (&mut Counters, Clock, u64),
+    guest: bool,
 ) -> Result<PipelineFacts, String> {
     let bytes = u64::from(BYTES);
     let memory = frames.allocate(bytes, bytes).map_err(|error| error.to_string())?;
     let mapped = space.map_range(frames, VirtAddr::new(AT), memory, bytes, CODE);
     let measured = mapped.map_err(|error| error.to_string()).map(|()| {
         let view = layout::PHYSICAL + memory.as_u64();
-        pipeline::measure(&mut Programs { counters, clock, view, second })
+        pipeline::measure(&mut Programs { counters, clock, view, second, guest })
     });
     space.remove(&(AT..AT + bytes), frames);
     // SAFETY: ring 0.
@@ -50,6 +52,8 @@ struct Programs<'a> {
     view: u64,
     /// Ticks of the TSC in a second.
     second: u64,
+    /// A hypervisor is beneath that is not barecount's.
+    guest: bool,
 }
 
 impl CodeProbe for Programs<'_> {
@@ -74,13 +78,37 @@ impl CodeProbe for Programs<'_> {
                 let _ = driver.start(registers);
             }
             // SAFETY: ring 0, interrupts off; the code was just written.
-            let cycles = unsafe { timed::call(self.clock, AT + u64::from(entry)) };
+            let cycles = unsafe {
+                timed::call(
+                    self.clock,
+                    AT + u64::from(entry),
+                    self.view + u64::from(code::data(BYTES)),
+                )
+            };
             if let Some(driver) = driver.as_mut() {
                 let _ = driver.stop(registers);
             }
             cycles
         };
         (0..tries).map(|_| once()).min().unwrap_or(0)
+    }
+
+    fn has_avx(&self) -> bool {
+        // OSXSAVE and AVX: the firmware has enabled all that XCR0 can name.
+        const BOTH: u32 = 1 << 27 | 1 << 28;
+        cpu::native().cpuid1(1).ecx & BOTH == BOTH
+    }
+
+    fn splits_locks(&self) -> bool {
+        // MSR_TEST_CTRL, bit 29: split locks raise #AC. A hypervisor that detects them may stop its guest.
+        const TEST_CTRL: Msr = Msr(0x33);
+        // SAFETY: ring 0; reading it has no effect.
+        let detects = unsafe { msr::try_read(TEST_CTRL) }.is_ok_and(|value| value & 1 << 29 != 0);
+        !self.guest && !detects
+    }
+
+    fn counts_core_cycles(&self) -> bool {
+        self.clock != Clock::Tsc
     }
 
     fn beat(&mut self) {

@@ -154,7 +154,7 @@ pub unsafe fn follow(clock: Clock, start: u64, (skip, count): (u64, u64), flush:
 
 /// A call of code that was written.
 macro_rules! call {
-    ($read:literal, $entry:expr, $index:expr, $begin:ident, $end:ident) => {
+    ($read:literal, $entry:expr, $data:expr, $index:expr, $begin:ident, $end:ident) => {
         asm!(
             now!($read, "{begin}"),
             "call {entry}",
@@ -166,6 +166,7 @@ macro_rules! call {
             out("rax") _,
             out("rcx") _,
             out("rdx") _,
+            in("rsi") $data,
             out("rdi") _,
             out("r8") _,
             out("r9") _,
@@ -174,17 +175,17 @@ macro_rules! call {
     };
 }
 
-/// Calls code; returns what the clock says of it.
+/// Calls code, with the address of its data; returns what the clock says of it.
 ///
 /// # Safety
-/// Ring 0, interrupts off. The clock may be read; the code is one of [`facts::pipeline::code`].
-pub unsafe fn call(clock: Clock, entry: u64) -> u64 {
+/// Ring 0, interrupts off. The clock may be read; the code is one of [`facts::pipeline::code`], and its data can be written.
+pub unsafe fn call(clock: Clock, entry: u64, data: u64) -> u64 {
     let (begin, end): (u64, u64);
     // SAFETY: the caller's promises; the code changes these registers alone, and leaves the stack as it was.
     unsafe {
         match clock {
-            Clock::Counter(index) => call!("rdpmc", entry, index, begin, end),
-            Clock::Tsc => call!("rdtsc", entry, 0, begin, end),
+            Clock::Counter(index) => call!("rdpmc", entry, data, index, begin, end),
+            Clock::Tsc => call!("rdtsc", entry, data, 0, begin, end),
         }
     }
     end.wrapping_sub(begin)

@@ -18,7 +18,21 @@ pub(super) fn all() -> Vec<String> {
         }
     }
     let core = ["misprediction cycles", "return stack entries", "targets entries", "targets ways"];
+    whole.extend(["bytes", "ways", "line", "miss cycles"].map(|what| format!("L1 code {what}")));
     whole.extend(core.map(String::from));
+    let cases = [
+        "8 of 8",
+        "4 of 8",
+        "4 of 8 at 4",
+        "1 of 8 at 5",
+        "8 of 4",
+        "8 of 8 at 4",
+        "8 of 8 across lines",
+    ];
+    whole.extend(cases.map(|case| format!("forward {case} cycles")));
+    let hazards = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    whole.extend(hazards.map(|name| format!("{name} cycles")));
+    whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());
     whole

@@ -17,8 +17,9 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     if let Some(core) = &sheet.core {
         parts.push(Part::Text(pipeline::heading(sheet)));
         let rows = pipeline::rows(sheet, core);
-        parts.push(figures("Prediction of branches", &facts::HEAD, facts::cells(rows)));
+        parts.push(figures("The core", &facts::HEAD, facts::cells(rows)));
         parts.extend(returns(sheet, core).map(Part::Plot));
+        parts.extend(stores(sheet, core).map(Part::Plot));
         parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
     }
     if let Some(told) = &sheet.cores {
@@ -68,6 +69,25 @@ fn returns(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
         x_label: "depth of the calls".to_string(),
         y_label: facts::unit(sheet).to_string(),
         x: points.iter().map(|[depth, _]| *depth as f64).collect(),
+        series: vec![series],
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
+}
+
+/// What stores take over their number.
+fn stores(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let points = &core.stores.evidence;
+    let series = Series {
+        name: "flushing lines, and storing to so many of them".to_string(),
+        y: points.iter().map(|[_, tenths]| *tenths as f64 / 10.0).collect(),
+        band: Vec::new(),
+    };
+    Some(Plot {
+        title: "Stores that no cache holds a line for".to_string(),
+        x_label: "stores".to_string(),
+        y_label: facts::unit(sheet).to_string(),
+        x: points.iter().map(|[stores, _]| *stores as f64).collect(),
         series: vec![series],
         ..Plot::default()
     })

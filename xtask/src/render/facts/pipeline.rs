@@ -1,8 +1,13 @@
-//! What predicts a core's branches.
+//! What a core is.
+
+mod stores;
 
 use super::super::number;
-use super::{Row, sureness, unit};
-use protocol::record::{FactsResult, FactsTimer, PipelineFacts, ReturnsFact, TargetsFact};
+use super::{Row, size, sureness, told, unit};
+use protocol::record::{
+    CodeCacheFact, FactsResult, FactsTimer, HazardFact, PipelineFacts, ReturnsFact, TargetsFact,
+    WidthFact,
+};
 
 /// How it was measured.
 pub(crate) fn heading(sheet: &FactsResult) -> String {
@@ -10,7 +15,7 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
         FactsTimer::CoreCycles => "a counter of core cycles",
         FactsTimer::Tsc => "the TSC",
     };
-    format!("prediction of branches, derived only from the time that code takes, by {clock}")
+    format!("the core, derived only from the time that code takes, by {clock}")
 }
 
 /// All figures.
@@ -28,7 +33,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         cycles(times.least),
         cycles(times.most)
     );
-    vec![
+    let mut all = vec![
         Row {
             figure: "misprediction".to_string(),
             value,
@@ -37,7 +42,12 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
         },
         returns(&core.returns, unit),
         targets(&core.targets),
-    ]
+        code(&core.code, &told::Says::of(&sheet.cpuid), unit),
+    ];
+    all.extend(stores::rows(&core.stores, unit));
+    all.push(issue(&core.issue, unit));
+    all.extend(core.hazards.iter().map(|one| stores::hazard(one, unit)));
+    all
 }
 
 fn returns(fact: &ReturnsFact, unit: &str) -> Row {
@@ -84,11 +94,59 @@ fn targets(fact: &TargetsFact) -> Row {
     Row { figure: "targets of jumps".to_string(), value, told: sure, evidence }
 }
 
+fn code(fact: &CodeCacheFact, says: &told::Says, unit: &str) -> Row {
+    let value = match (fact.bytes(), fact.ways, fact.line) {
+        (Some(bytes), Some(ways), Some(line)) => {
+            let told = says.code().map_or(String::new(), |told| {
+                let agrees = (told.bytes, told.ways) == (bytes.into(), ways);
+                format!("; CPUID: {told}{}", if agrees { "" } else { " (contradicts)" })
+            });
+            format!("{}, {ways} ways, lines of {line} bytes{told}", size(bytes.into()))
+        }
+        _ => "not told".to_string(),
+    };
+    let evidence = match fact.evidence.len() {
+        0 => String::new(),
+        count => format!(
+            "{count} numbers and distances of lines; {} {unit} for a line that is not there",
+            number(fact.miss_tenths as f64 / 10.0)
+        ),
+    };
+    let sure = match (fact.ways, fact.doubtful) {
+        (None, _) => String::new(),
+        (_, 0) => "steady".to_string(),
+        (_, tries) => format!("varies in {tries} tries"),
+    };
+    Row { figure: "L1 code".to_string(), value, told: sure, evidence }
+}
+
+fn issue(fact: &WidthFact, unit: &str) -> Row {
+    let value = fact.width.map_or("not told".to_string(), |width| {
+        let plural = if width == 1 { "" } else { "s" };
+        format!("{width} instruction{plural} a cycle; retirement: at least as many")
+    });
+    let evidence = match fact.nops {
+        0 => String::new(),
+        nops => format!("{nops} NOPs more took {} {unit} more", fact.cycles),
+    };
+    // The width is told if they are within a twentieth of a whole number.
+    let sure = fact.width.map_or(String::new(), |width| {
+        let off = fact.nops.abs_diff(u64::from(width) * fact.cycles);
+        if off * 100 <= fact.nops { "steady" } else { "varies" }.to_string()
+    });
+    Row { figure: "issue".to_string(), value, told: sure, evidence }
+}
+
 /// What was not told, and why, in sentences.
 pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
     let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));
-    returns.chain(targets).collect()
+    let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
+    let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
+    let issue = core.issue.reason.iter().map(|why| format!("the width of issue: {why}"));
+    let hazard = |one: &HazardFact| Some(format!("{}: {}", one.name, one.reason.as_ref()?));
+    let hazards = core.hazards.iter().filter_map(hazard);
+    returns.chain(targets).chain(code).chain(stores).chain(issue).chain(hazards).collect()
 }
 
 #[cfg(test)]
@@ -120,8 +178,44 @@ mod tests {
             mispredict_tenths: Times::default(),
             returns: ReturnsFact { reason: Some("free".into()), ..ReturnsFact::default() },
             targets: TargetsFact { reason: Some("free".into()), ..TargetsFact::default() },
+            code: CodeCacheFact { reason: Some("free".into()), ..CodeCacheFact::default() },
+            ..PipelineFacts::default()
         };
         let untold = super::untold(&nothing);
-        assert_eq!(untold, ["the return stack: free", "targets of jumps: free"]);
+        let all =
+            ["the return stack: free", "targets of jumps: free", "the instruction cache: free"];
+        assert_eq!(untold, all);
+    }
+
+    #[test]
+    fn d1_the_width_of_issue_is_told_with_how_sure_it_is() {
+        let told = |nops, cycles| {
+            let row = issue(&WidthFact { width: Some(4), reason: None, nops, cycles }, "cycles");
+            (row.value, row.told)
+        };
+        let value = "4 instructions a cycle; retirement: at least as many".to_string();
+        assert_eq!(told(800, 200), (value.clone(), "steady".to_string()));
+        assert_eq!(told(800, 206), (value, "varies".to_string()));
+        assert_eq!(issue(&WidthFact::default(), "cycles").value, "not told");
+    }
+
+    #[test]
+    fn d1_an_instruction_cache_is_told_beside_what_cpuid_says() {
+        let answers = [[4, 1, 0x1c00_4122, 0x01c0_003f, 0x3f, 0]];
+        let fact = CodeCacheFact {
+            miss_tenths: 125,
+            line: Some(64),
+            ways: Some(8),
+            set_stride: Some(4096),
+            ..CodeCacheFact::default()
+        };
+        let told = |fact: &CodeCacheFact| code(fact, &told::Says::of(&answers), "cycles");
+        let row = told(&fact);
+        let same =
+            "32 KiB, 8 ways, lines of 64 bytes; CPUID: 32 KiB, 8 ways, for up to 2 processors";
+        assert_eq!((row.value.as_str(), row.told.as_str()), (same, "steady"));
+        let other = told(&CodeCacheFact { ways: Some(7), ..fact });
+        assert!(other.value.ends_with("(contradicts)"), "{}", other.value);
+        assert_eq!(told(&CodeCacheFact::default()).value, "not told");
     }
 }

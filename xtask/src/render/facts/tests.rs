@@ -18,6 +18,8 @@ fn d1_what_cpuid_says_is_read() {
     assert_eq!(cache(2), Some((256 << 10, 4)));
     assert_eq!(cache(3), Some((8 << 20, 16)));
     assert_eq!((cache(4), says.line()), (None, Some(64)));
+    let code = says.code().map(|code| (code.bytes, code.ways, code.line));
+    assert_eq!(code, Some((32 << 10, 8, 64)));
     assert_eq!(says.tlb(1, 4096), Some((64, 4)));
     assert_eq!(says.tlb(2, 2 << 20), Some((2048, 8)));
     assert_eq!(says.tlb(1, 2 << 20), None);
@@ -28,6 +30,7 @@ fn d1_what_cpuid_says_is_read() {
     ];
     let says = Says::of(&amd);
     assert_eq!(says.cache(1).map(|cache| (cache.bytes, cache.ways)), Some((32 << 10, 8)));
+    assert_eq!(says.code().map(|code| (code.bytes, code.ways)), Some((32 << 10, 8)));
     assert_eq!(says.tlb(1, 4096), Some((64, 64)));
     assert_eq!(says.tlb(2, 4096), Some((2048, 8)));
 }

@@ -25,6 +25,23 @@ impl fmt::Display for Cache {
 }
 
 impl Cache {
+    /// One of leaf 4 or 0x8000001D.
+    fn of_listed([a, b, c, _]: [u32; 4]) -> Self {
+        let (ways, parts, line) = ((b >> 22) + 1, (b >> 12 & 0x3ff) + 1, (b & 0xfff) + 1);
+        let bytes = u64::from(ways) * u64::from(parts) * u64::from(line) * (u64::from(c) + 1);
+        Self { bytes, ways, line, shared: (a >> 14 & 0xfff) + 1 }
+    }
+
+    /// One of leaf 0x80000005.
+    fn of_first(first: u32) -> Option<Self> {
+        (first >> 24 != 0).then(|| Self {
+            bytes: u64::from(first >> 24) << 10,
+            ways: first >> 16 & 0xff,
+            line: first & 0xff,
+            shared: 1,
+        })
+    }
+
     /// How many ids of APICs share it.
     pub(super) const fn shared(self) -> u32 {
         self.shared
@@ -54,19 +71,20 @@ impl<'a> Says<'a> {
         // Type 1 is data, 3 unified.
         let is_own = |[a, ..]: &[u32; 4]| matches!(a & 0x1f, 1 | 3) && a >> 5 & 7 == level;
         let listed = self.leaf(4).chain(self.leaf(0x8000_001d)).find(is_own);
-        if let Some([a, b, c, _]) = listed {
-            let (ways, parts, line) = ((b >> 22) + 1, (b >> 12 & 0x3ff) + 1, (b & 0xfff) + 1);
-            let bytes = u64::from(ways) * u64::from(parts) * u64::from(line) * (u64::from(c) + 1);
-            return Some(Cache { bytes, ways, line, shared: (a >> 14 & 0xfff) + 1 });
+        if let Some(listed) = listed {
+            return Some(Cache::of_listed(listed));
         }
         let [_, _, first, _] = self.amd(0x8000_0005)?;
-        let found = level == 1 && first >> 24 != 0;
-        found.then(|| Cache {
-            bytes: u64::from(first >> 24) << 10,
-            ways: first >> 16 & 0xff,
-            line: first & 0xff,
-            shared: 1,
-        })
+        Cache::of_first(first).filter(|_| level == 1)
+    }
+
+    /// The first level's instruction cache.
+    pub(super) fn code(&self) -> Option<Cache> {
+        // Type 2 is instructions.
+        let is_own = |[a, ..]: &[u32; 4]| a & 0x1f == 2 && a >> 5 & 7 == 1;
+        let listed = self.leaf(4).chain(self.leaf(0x8000_001d)).find(is_own);
+        let of_amd = || self.amd(0x8000_0005).and_then(|[.., first]| Cache::of_first(first));
+        listed.map(Cache::of_listed).or_else(of_amd)
     }
 
     /// Bytes of a line of the first level.

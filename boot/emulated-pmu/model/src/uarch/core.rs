@@ -103,6 +103,12 @@ impl Core {
         self.l1d.access(access, llc, self.prefetch, sink);
     }
 
+    /// An instruction fetches a line of code, see `Hierarchy::fetch`: without parameters nothing sees it.
+    #[cfg(feature = "hierarchy")]
+    pub fn fetch(&mut self, line: u64, sink: &mut impl Sink) {
+        self.shaped.iter_mut().for_each(|shaped| shaped.fetch(line, sink));
+    }
+
     /// Whether an access within this line would find it and its translation where the last access to their sets left
     /// them, so that no state would change: then it counts as a hit of the first level, and nothing more.
     #[must_use]

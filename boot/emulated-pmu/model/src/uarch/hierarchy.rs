@@ -1,14 +1,18 @@
 //! Caches and TLBs by parameters, with the time that loads take.
 //!
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
-//! served it, a crossing its own, and a translation what it adds; stores take none, as they are buffered. Of an access that
+//! served it, a crossing its own, and a translation what it adds; what stores and loads of their bytes take says `StoreBuffer`. Of an access that
 //! crosses a line or a page, the slower part counts.
+//!
+//! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
+//! code, and the TLBs see none.
 
 use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
 use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
 use super::replacement::{Dice, Policy, Set};
 use super::sink::Sink;
+use super::stores::StoreBuffer;
 use crate::occurrence::Occurrence;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -66,6 +70,8 @@ pub struct Hierarchy {
     dtlb: Store,
     dtlb_large: Store,
     stlb: Option<Store>,
+    code: Option<Store>,
+    buffer: StoreBuffer,
     dice: Dice,
 }
 
@@ -81,6 +87,8 @@ impl Hierarchy {
             dtlb: Store::of_tlb(parameters.dtlb),
             dtlb_large: Store::of_tlb(parameters.dtlb_large),
             stlb: parameters.stlb.map(Store::of_tlb),
+            code: parameters.code.as_ref().map(cache),
+            buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             dice: Dice::NEW,
         }
     }
@@ -113,19 +121,40 @@ impl Hierarchy {
             at = at.wrapping_add(line);
         }
         self.note(access.kind, served, sink);
-        if !loads {
-            return;
-        }
         let caches = self.parameters.caches.iter().flatten();
         let of_level = caches.map(|cache| cache.cycles).nth(served);
-        waits += of_level.unwrap_or(self.parameters.memory_cycles) - 1;
-        waits += match (first / PAGE_BYTES != last / PAGE_BYTES, first / line != last / line) {
+        let of_level = of_level.unwrap_or(self.parameters.memory_cycles);
+        self.buffer.pass(1);
+        waits = match loads {
+            true => waits + of_level - 1 + self.crossing(first, last) + self.buffer.load(access),
+            false => 0,
+        };
+        self.buffer.pass(waits);
+        if access.kind != AccessKind::Load {
+            // A line of the first level is written in a cycle.
+            waits += self.buffer.store(access, if served == 0 { 1 } else { of_level });
+        }
+        if waits > 0 {
+            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// The cycles of a load that crosses a line or a page.
+    const fn crossing(&self, first: u64, last: u64) -> u32 {
+        let line = self.parameters.line as u64;
+        match (first / PAGE_BYTES != last / PAGE_BYTES, first / line != last / line) {
             (true, _) => self.parameters.cross_cycles,
             (false, true) => self.parameters.split_cycles,
             (false, false) => 0,
-        };
-        if waits > 0 {
-            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// An instruction's fetch of a line of code, which any number that is the line's alone names.
+    pub fn fetch(&mut self, line: u64, sink: &mut impl Sink) {
+        let Some(code) = &mut self.code else { return };
+        if !code.touch(line, line, &mut self.dice) {
+            let cycles = self.parameters.code.map_or(0, |code| code.cycles);
+            sink.add(Occurrence::MemoryStall, cycles.into());
         }
     }
 
@@ -187,13 +216,15 @@ impl Hierarchy {
 
     /// CLFLUSH of a physical address.
     pub fn flush_line(&mut self, physical: u64) {
+        self.buffer.drain();
         let line = physical / u64::from(self.parameters.line);
         self.caches.iter_mut().for_each(|cache| cache.remove(line, line));
     }
 
     /// WBINVD.
     pub fn flush_caches(&mut self) {
-        self.caches.iter_mut().for_each(Store::clear);
+        self.buffer.drain();
+        self.caches.iter_mut().chain(&mut self.code).for_each(Store::clear);
     }
 
     /// INVLPG of a linear address, whatever the size of its page.

@@ -18,13 +18,14 @@
 //!
 //! Caches are addressed by physical address, TLBs by linear page without an address-space tag: the
 //! caller flushes them where the guest's TLB would be ([`Core::flush_tlb`], [`Core::invlpg`]).
-//! Instruction fetches, write-backs and page-walk accesses touch nothing.
+//! Write-backs and page-walk accesses touch nothing, instruction fetches what [`Parameters`] have for them alone.
 //!
 //! With [`Parameters`] caches and TLBs are others, and loads take time: [`parameters`] has the list, `Hierarchy` the rules. It
 //! takes memory of its own, and with it the feature `hierarchy`.
 
 mod cache;
 mod core;
+pub mod forward;
 #[cfg(feature = "hierarchy")]
 mod hierarchy;
 pub mod parameters;
@@ -33,6 +34,8 @@ mod predictor;
 pub mod replacement;
 mod set_assoc;
 mod sink;
+#[cfg(feature = "hierarchy")]
+mod stores;
 mod string_run;
 mod tlb;
 

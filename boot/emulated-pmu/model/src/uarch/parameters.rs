@@ -4,11 +4,14 @@
 //! | --- | --- | --- |
 //! | `l1d`, `l2`, `l3` | size / ways : policy @ cycles of a load that it serves | `32k/8:lru@4`, `2m/16:lru@14`, none |
 //! | `memory` | cycles of a load that no cache serves | 200 |
+//! | `l1i` | size / ways @ cycles of fetching a line of code that it does not hold; LRU; or `none` | none: code takes no time |
 //! | `line` | bytes of a line: 32, 64 or 128 | 64 |
 //! | `dtlb`, `dtlb2m` | entries / ways for pages of 4 KiB, and for larger ones | `64/4`, `32/4` |
 //! | `stlb` | entries / ways @ further cycles, for pages of every size; or `none` | `1536/12@7` |
 //! | `walk` | further cycles of a load that walks the page tables | 30 |
 //! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
+//! | `forward` | SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS: further cycles of a load of recently stored bytes, see [`super::forward`] | `0/0/0/0/0/0` |
+//! | `stores` | entries of the store buffer, 1 to 128; or `none` | none: stores wait for nothing |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
@@ -18,6 +21,7 @@
 //! Whatever is given, all others get these defaults, and loads take their time: without parameters every instruction takes the
 //! same. With `ports` cycles are those of the ports, and nothing else takes any.
 
+use super::forward::{Forward, MOST_STORES};
 use super::ports::{self, PortMap};
 use super::replacement::Policy;
 use core::fmt;
@@ -26,8 +30,12 @@ use core::fmt;
 pub const LEVELS: usize = 3;
 /// Most lines of a cache: 64 MiB of the smallest.
 const MAX_LINES: u64 = 2 << 20;
+/// The word of [`Parameters::words`] at which those of the ports begin.
+const PORTS_AT: usize = 24;
 /// Most ways of a cache or a TLB.
 pub const MAX_WAYS: u32 = 64;
+/// Most cycles of forwarding.
+const MOST_CYCLES: u16 = 4000;
 /// Most entries of a TLB.
 const MAX_ENTRIES: u32 = 1 << 14;
 
@@ -68,6 +76,8 @@ pub struct Parameters {
     pub line: u32,
     /// The data caches, from the first level on; after the last one there is none.
     pub caches: [Option<CacheShape>; LEVELS],
+    /// The first-level instruction cache; the cycles are those of a line that it does not hold.
+    pub code: Option<CacheShape>,
     /// Cycles of a load that no cache serves.
     pub memory_cycles: u32,
     /// The first-level TLB for pages of 4 KiB.
@@ -86,6 +96,10 @@ pub struct Parameters {
     pub cross_cycles: u32,
     /// Cycles that a mispredicted branch costs.
     pub mispredict_cycles: u32,
+    /// Further cycles of a load of recently stored bytes.
+    pub forward: Forward,
+    /// Entries of the store buffer; 0: any number.
+    pub stores: u32,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
@@ -110,9 +124,12 @@ impl fmt::Display for ParameterError<'_> {
 }
 
 const CACHE: &str = "a cache is SIZE/WAYS, then :POLICY and @CYCLES if wanted, as l1d=24k/6:fifo@4";
+const CODE: &str =
+    "the instruction cache is SIZE/WAYS and @CYCLES of a miss, as l1i=32k/8@12; it is LRU";
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
+const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
 
@@ -125,6 +142,7 @@ impl Parameters {
             Some(CacheShape { bytes: 2 << 20, ways: 16, policy: Policy::Lru, cycles: 14 }),
             None,
         ],
+        code: None,
         memory_cycles: 200,
         dtlb: TlbShape { entries: 64, ways: 4 },
         dtlb_large: TlbShape { entries: 32, ways: 4 },
@@ -134,6 +152,8 @@ impl Parameters {
         split_cycles: 5,
         cross_cycles: 20,
         mispredict_cycles: 16,
+        forward: Forward { same: 0, narrow: 0, offset: 0, wide: 0, cross: 0, alias: 0 },
+        stores: 0,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
@@ -147,7 +167,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -157,6 +177,7 @@ impl Parameters {
                 "l1d" => all.caches[0] = cache(value, 4).map_err(wrong)?,
                 "l2" => all.caches[1] = cache(value, 14).map_err(wrong)?,
                 "l3" => all.caches[2] = cache(value, 40).map_err(wrong)?,
+                "l1i" => all.code = code_cache(value).map_err(wrong)?,
                 "memory" => all.memory_cycles = cycles(1)?,
                 "line" => {
                     let line = value.parse().ok().filter(|line| [32, 64, 128].contains(line));
@@ -175,6 +196,12 @@ impl Parameters {
                 "split" => all.split_cycles = cycles(0)?,
                 "cross" => all.cross_cycles = cycles(0)?,
                 "mispredict" => all.mispredict_cycles = cycles(0)?,
+                "forward" => all.forward = forward(value).ok_or(wrong(FORWARD))?,
+                "stores" if value == "none" => all.stores = 0,
+                "stores" => {
+                    let number = value.parse().ok().filter(|one| (1..=MOST_STORES).contains(one));
+                    all.stores = number.ok_or(wrong("store buffers have 1 to 128 entries"))?;
+                }
                 "returns" => {
                     let number = value.parse().ok().filter(|number| (1..=64).contains(number));
                     all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
@@ -204,7 +231,7 @@ impl Parameters {
         if self.caches[0].is_none() || self.caches[1].is_none() && self.caches[2].is_some() {
             return Err("there is a cache of each level up to the last one");
         }
-        for cache in self.caches.iter().flatten() {
+        for cache in self.caches.iter().chain([&self.code]).flatten() {
             if !self.sets(cache).is_power_of_two()
                 || self.sets(cache) * u64::from(cache.ways * self.line) != cache.bytes
             {
@@ -227,7 +254,7 @@ impl Parameters {
     }
 
     /// Words of [`Self::words`].
-    pub const WORDS: usize = 16 + ports::CLASSES;
+    pub const WORDS: usize = PORTS_AT + ports::CLASSES;
 
     /// As words, for those who talk over a page of them; none is all zeros.
     #[must_use]
@@ -237,6 +264,11 @@ impl Parameters {
                 let policy = u64::from(one.policy.number());
                 [one.bytes, u64::from(one.ways) | policy << 16 | u64::from(one.cycles) << 32]
             })
+        };
+        let code = cache(&self.code);
+        let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        let four = |a: u16, b: u16, c: u16, d: u16| {
+            u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
         };
         let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
         let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
@@ -258,10 +290,14 @@ impl Parameters {
             pair(self.mispredict_cycles, self.returns),
             self.ports.map_or(0, |ports| ports.issue.into()),
             tlb(self.btb),
+            code[0],
+            code[1],
+            four(same, narrow, offset, wide),
+            four(cross, alias, self.stores as u16, 0),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
-            words[16..].copy_from_slice(&ports.words());
+            words[PORTS_AT..].copy_from_slice(&ports.words());
         }
         words
     }
@@ -284,14 +320,40 @@ impl Parameters {
             let (entries, ways) = halves(word);
             TlbShape { entries, ways }
         };
-        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, issue, targets, ..] = words;
+        let &[
+            first,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            dtlb,
+            dtlb_large,
+            stlb,
+            g,
+            h,
+            i,
+            issue,
+            targets,
+            code,
+            code_rest,
+            j,
+            k,
+            ..,
+        ] = words;
         let (line, memory_cycles) = halves(first);
         let (stlb_cycles, walk_cycles) = halves(g);
         let (split_cycles, cross_cycles) = halves(h);
         let (mispredict_cycles, returns) = halves(i);
+        let part = |word: u64, at: u32| (word >> (16 * at)) as u16;
+        let [same, narrow, offset, wide] = [0, 1, 2, 3].map(|at| part(j, at));
+        let forward = Forward { same, narrow, offset, wide, cross: part(k, 0), alias: part(k, 1) };
+        let stores = part(k, 2).into();
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
+            code: cache(code, code_rest),
             memory_cycles,
             dtlb: tlb(dtlb),
             dtlb_large: tlb(dtlb_large),
@@ -301,14 +363,24 @@ impl Parameters {
             split_cycles,
             cross_cycles,
             mispredict_cycles,
+            forward,
+            stores,
             returns,
             btb: tlb(targets),
-            ports: PortMap::of_words(&words[16..], issue as u8),
+            ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
         let sound = [32, 64, 128].contains(&line)
-            && all.caches.iter().flatten().all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
+            && all
+                .caches
+                .iter()
+                .chain([&all.code])
+                .flatten()
+                .all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
+            && all.code.is_none_or(|code| code.policy == Policy::Lru)
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
+            && all.forward.list().iter().all(|cycles| *cycles <= MOST_CYCLES)
+            && stores <= MOST_STORES
             && (1..=64).contains(&returns)
             && is_btb(all.btb);
         (sound && all.check().is_ok()).then_some(all)
@@ -356,6 +428,24 @@ fn cache(text: &str, cycles: u32) -> Result<Option<CacheShape>, &'static str> {
     Ok(Some(CacheShape { bytes, ways, policy, cycles }))
 }
 
+/// `32k/8@12`, or `none`.
+fn code_cache(text: &str) -> Result<Option<CacheShape>, &'static str> {
+    match text.contains(':') {
+        true => Err(CODE),
+        false => cache(text, 12),
+    }
+}
+
+/// `5/5/6/13/12/7`.
+fn forward(text: &str) -> Option<Forward> {
+    let mut all = [0; 6];
+    let mut parts = text.split('/');
+    for cycles in &mut all {
+        *cycles = parts.next()?.parse().ok().filter(|cycles| *cycles <= MOST_CYCLES)?;
+    }
+    parts.next().is_none().then_some(Forward::of(all))
+}
+
 /// `512/4`.
 fn btb(text: &str) -> Result<TlbShape, &'static str> {
     tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)
@@ -384,6 +474,9 @@ impl fmt::Display for Parameters {
                 None => write!(f, "{key}=none,")?,
             }
         }
+        if let Some(CacheShape { bytes, ways, cycles, .. }) = self.code {
+            write!(f, "l1i={bytes}/{ways}@{cycles},")?;
+        }
         let Self { line, memory_cycles, dtlb, dtlb_large, walk_cycles, .. } = self;
         write!(f, "memory={memory_cycles},line={line},dtlb={}/{}", dtlb.entries, dtlb.ways)?;
         write!(f, ",dtlb2m={}/{}", dtlb_large.entries, dtlb_large.ways)?;
@@ -394,7 +487,14 @@ impl fmt::Display for Parameters {
             None => f.write_str(",stlb=none")?,
         }
         write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
-        write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)?;
+        write!(f, ",mispredict={}", self.mispredict_cycles)?;
+        let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        write!(f, ",forward={same}/{narrow}/{offset}/{wide}/{cross}/{alias}")?;
+        match self.stores {
+            0 => f.write_str(",stores=none")?,
+            stores => write!(f, ",stores={stores}")?,
+        }
+        write!(f, ",returns={}", self.returns)?;
         write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
         let Some(ports) = &self.ports else { return Ok(()) };
         write!(f, ",ports={ports}")?;
@@ -421,9 +521,16 @@ mod tests {
         assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
         assert_eq!(all.btb, TlbShape { entries: 512, ways: 4 });
         assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
+        let coded = Parameters::parse("l1i=48k/12@11").unwrap();
+        let code = coded.code.unwrap();
+        assert_eq!((code.bytes, code.ways, code.cycles), (48 << 10, 12, 11));
+        assert_eq!(Parameters::parse("l1i=none").unwrap().code, None);
+        let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
+        assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
+        assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
         let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
         assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-        for all in [all, ported, Parameters::DEFAULT] {
+        for all in [all, coded, stored, ported, Parameters::DEFAULT] {
             assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
             assert_eq!(Parameters::of_words(&all.words()), Some(all));
         }
@@ -438,6 +545,12 @@ mod tests {
             ("l1d=24k/6:plru", POLICY),
             ("l2=1m", CACHE),
             ("l1d=none", "each level"),
+            ("l1i=32k/8:fifo", CODE),
+            ("l1i=32k/7", SETS),
+            ("forward=1/2/3/4/5", FORWARD),
+            ("forward=1/2/3/4/5/4001", FORWARD),
+            ("stores=129", "1 to 128"),
+            ("stores=0", "1 to 128"),
             ("l2=none,l3=8m/16", "each level"),
             ("dtlb=64/5", "power of two"),
             ("dtlb=0/1", "power of two"),
@@ -463,7 +576,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_and_no_words_make_it_panic(text in "(l1d|l2|stlb|line)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
             let _ = Parameters::parse(&text);
             if let Some(all) = Parameters::of_words(&words) {
                 let text = all.to_string();

@@ -1,0 +1,78 @@
+//! What a core is beside its predictor, by parameters, and what is told of it.
+
+use super::predictor::core;
+use pmu_model::uarch::Parameters;
+use protocol::record::ForwardFact;
+
+#[test]
+fn d1_instruction_caches_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "l1i=32k/8@12"),
+        ("zen4", "l1i=24k/3@7,line=128"),
+        ("goldencove", "l1i=48k/12@19,line=32,returns=24"),
+    ] {
+        let really = Parameters::parse(parameters).unwrap();
+        let fact = core(&format!("{model},{parameters}")).code;
+        let code = really.code.unwrap();
+        let told = (fact.bytes().map(u64::from), fact.ways, fact.line);
+        assert_eq!(told, (Some(code.bytes), Some(code.ways), Some(really.line)), "{fact:?}");
+        assert_eq!((fact.miss_tenths, fact.doubtful), (u64::from(code.cycles) * 10, 0), "{fact:?}");
+    }
+}
+
+#[test]
+fn d1_store_buffers_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "stores=56,forward=1/2/3/11/6/5"),
+        ("zen4", "stores=64,forward=0/7/1/14/9/2,line=128,memory=300"),
+        ("goldencove", "stores=112,forward=5/5/5/19/5/4,memory=250"),
+    ] {
+        let really = Parameters::parse(parameters).unwrap();
+        let fact = core(&format!("{model},{parameters}")).stores;
+        assert_eq!((fact.entries, fact.doubtful), (Some(really.stores), 0), "{fact:?}");
+        let told = |name: &str| {
+            let is_own = |one: &&ForwardFact| one.name() == name;
+            let found = fact.forward.iter().find(is_own);
+            found.unwrap_or_else(|| panic!("no {name}: {fact:?}")).tenths
+        };
+        let names = [
+            "forward 8 of 8",
+            "forward 4 of 8",
+            "forward 4 of 8 at 4",
+            "forward 8 of 8 at 4",
+            "forward 8 of 8 across lines",
+            "4K aliasing",
+        ];
+        let cycles = really.forward.list().map(|cycles| [i64::from(cycles) * 10; 3]);
+        assert_eq!(names.map(told), cycles, "{fact:?}");
+        assert_eq!(told("forward 8 of 4"), told("forward 8 of 8 at 4"));
+        assert_eq!(told("forward 1 of 8 at 5"), told("forward 4 of 8 at 4"));
+    }
+}
+
+#[test]
+fn d1_widths_of_issue_by_parameters_are_told() {
+    for (pmu, width) in [
+        ("skylake,ports=alu:0156,issue=4", Some(4)),
+        ("zen4,ports=alu:0123/branch:0,issue=7", Some(7)),
+        ("goldencove,ports=alu:0156", None),
+        ("goldencove,mispredict=9", Some(1)),
+    ] {
+        let fact = core(pmu).issue;
+        assert_eq!(fact.width, width, "{pmu}: {fact:?}");
+        assert_eq!(fact.width.is_none(), fact.reason.is_some(), "{pmu}: {fact:?}");
+    }
+}
+
+#[test]
+fn d1_on_the_emulated_machine_no_hazard_is_seen() {
+    let hazards = core("goldencove,split=9").hazards;
+    let names = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
+    assert!(hazards.iter().map(|one| one.name.as_str()).eq(names), "{hazards:?}");
+    for one in &hazards {
+        // What cannot be tried is said.
+        assert_eq!(one.tenths.is_none(), one.reason.is_some(), "{one:?}");
+        assert!(one.tenths.is_none_or(|tenths| tenths == [0; 3]), "{one:?}");
+    }
+    assert!(hazards.iter().filter(|one| one.tenths.is_some()).count() >= 3, "{hazards:?}");
+}
