@@ -143,6 +143,8 @@ pub struct Ask {
     pub silent: Vec<String>,
     /// Whether its events do not fit into one pass.
     pub spread: bool,
+    /// The set of a count whose events it is made of, by its number; `None`: the item has none.
+    pub set: Option<usize>,
 }
 
 impl Ask {
@@ -248,7 +250,7 @@ pub fn ask(
     silent.sort();
     silent.dedup();
     let below = tree::below(table, metric);
-    Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false })
+    Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false, set: None })
 }
 
 fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {
