@@ -6,6 +6,7 @@ use super::energy;
 use super::errors::JobError;
 use super::file::{FileItem, JobFile, SnippetFile};
 use super::run::RunFile;
+use super::sample::SampleFile;
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned};
@@ -84,6 +85,12 @@ pub(super) fn plan(
         let done = done.map_err(|error| error.to_string()).and_then(|done| done);
         done.map_err(|message| run.refused(&source, message))?;
     }
+    for sample in file.samples.iter_mut().filter(|sample| !sample.code.metrics.is_empty()) {
+        let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
+        let done = known.and_then(|target| of_sample(sample, target, tables));
+        let done = done.map_err(|error| error.to_string()).and_then(|done| done);
+        done.map_err(|message| sample.refused(&source, message))?;
+    }
     for count in file.counts.iter_mut().filter(|count| !count.asked().is_empty()) {
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
         let done = known.and_then(|target| of_count(count, target, tables));
@@ -91,6 +98,22 @@ pub(super) fn plan(
         done.map_err(|message| count.refused(&source, message))?;
     }
     Ok(())
+}
+
+/// Samples have no counters to spare, so their metrics are of the events that are sampled.
+fn of_sample(
+    sample: &mut SampleFile,
+    target: &Target,
+    block: &Block,
+) -> Result<Result<(), String>, MetricError> {
+    let tables = block.tables();
+    let (core, table) = target.tables(&tables)?;
+    let metrics = find(&table, &sample.code.metrics)?;
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
+    let asks = asks.into_iter().map(|one| one.among(&sampled));
+    Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
 }
 
 /// A run of tasks counts nothing, so it has metrics of energy and of time.

@@ -2,11 +2,11 @@
 
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
-use super::{counted, on_processors, shares, tree};
+use super::{beside, counted, on_processors, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
 use protocol::record::{
-    CountResult, KindOfCores, Metric, ProcessorsResult, SnippetResult, TasksResult,
+    CountResult, KindOfCores, Metric, ProcessorsResult, SampleResult, SnippetResult, TasksResult,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -99,6 +99,8 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
         sets.into_iter().flat_map(of_set).collect::<Vec<_>>()
     };
     let of_run = |ran: &TasksResult| Some(of_item(&counted::of_run(ran), asks(ran.item)?, clock));
+    let of_sample =
+        |sample: &SampleResult| Some(beside::of_sample(sample, asks(sample.item)?, clock));
     let kinds = report.machine().map_or(&[][..], |machine| &machine.kinds);
     let of_processors = |ran: &ProcessorsResult| {
         let asks = asks(ran.item).unwrap_or_default();
@@ -113,6 +115,7 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
     let counts = report.counts().flat_map(of_count);
     let (runs, processors) = (report.tasks(), report.processors());
     let tasks = counts.chain(runs.filter_map(of_run));
+    let tasks = tasks.chain(report.sampled().filter_map(of_sample));
     report.results().filter_map(of).chain(tasks).chain(processors.flat_map(of_processors)).collect()
 }
 

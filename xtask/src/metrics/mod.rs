@@ -4,6 +4,7 @@
 //! what they are made of, [`request`] says which events they need, [`plan`] puts these into the fewest passes,
 //! and [`evaluate`] makes rows of a report's counts (those of tasks as `counted` has them, those of several processors as `on_processors` has), which [`tree`] puts in order and leads down.
 
+mod beside;
 mod counted;
 pub mod evaluate;
 pub mod formula;
