@@ -7,7 +7,7 @@ use crate::statistics;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::energy::{Domain, Energy, Interval, NoEnergy, Part, Source, Still};
+use arch::pmu::energy::{Domain, Energy, Interval, NoEnergy, Part, Place, Shared, Source, Still};
 use events::energy;
 use events::parse::parse_event;
 use events::request::Request;
@@ -49,6 +49,21 @@ impl Wanted {
     }
 }
 
+/// Energy that can be read: of one register.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Had {
+    /// What was requested.
+    pub wanted: Wanted,
+    /// Who reads it, and for which processors.
+    pub shared: Shared,
+}
+
+impl Had {
+    const fn place(&self) -> Place {
+        Place { domain: self.wanted.domain, processor: self.shared.reader }
+    }
+}
+
 /// The name of a domain in jobs.
 fn name(domain: Domain) -> &'static str {
     energy::name(match domain {
@@ -72,23 +87,28 @@ pub fn meters(energy: &Energy) -> Vec<EnergyMeter> {
     energy.domains().filter_map(meter).collect()
 }
 
-/// What of it this processor can tell. The rest goes to `uncounted`, each with its reason and what there is.
-pub fn had(wanted: &[Wanted], meters: Meters, uncounted: &mut Vec<Uncounted>) -> Vec<Wanted> {
+/// What of it this processor can tell, each once for the processors that share the register. The rest goes to `uncounted`, each
+/// with its reason and what there is.
+pub fn had(wanted: &[Wanted], meters: Meters, uncounted: &mut Vec<Uncounted>) -> Vec<Had> {
     let mut refuse = |one: &Wanted, reason: String| {
         uncounted.push(Uncounted { event: one.event.clone(), reason });
     };
-    let energy = match meters {
-        Ok(source) => *source.energy(),
+    let source = match meters {
+        Ok(source) => source,
         Err(none) => {
             wanted.iter().for_each(|one| refuse(one, none.to_string()));
             return Vec::new();
         }
     };
+    let energy = *source.energy();
     let names: Vec<&str> = energy.domains().map(name).collect();
     let mut all = Vec::new();
     for one in wanted {
         match energy.register(one.domain) {
-            Ok(_) => all.push(one.clone()),
+            Ok(_) => {
+                let of = |shared| Had { wanted: one.clone(), shared };
+                all.extend(source.shared(one.domain).into_iter().map(of));
+            }
             Err(why) => refuse(one, format!("{why}; there is {}", names.join(", "))),
         }
     }
@@ -99,10 +119,10 @@ pub fn had(wanted: &[Wanted], meters: Meters, uncounted: &mut Vec<Uncounted>) ->
 ///
 /// # Errors
 /// The registers do not move.
-pub fn begin(had: &[Wanted], meters: Meters) -> Option<Result<Interval, Still>> {
+pub fn begin(had: &[Had], meters: Meters) -> Option<Result<Interval, Still>> {
     let source = meters.ok().filter(|_| !had.is_empty())?;
-    let domains: Vec<Domain> = had.iter().map(|one| one.domain).collect();
-    Some(Interval::begin(&domains, source))
+    let places: Vec<Place> = had.iter().map(Had::place).collect();
+    Some(Interval::begin(&places, source))
 }
 
 /// Both code sizes of a snippet, of which a body was executed so often more in each run of the larger one.
@@ -119,7 +139,7 @@ pub struct Sizes<'a> {
 /// The figures of a snippet. What cannot be told from what the registers move by at once goes to `uncounted`.
 #[must_use]
 pub fn metrics(
-    had: &[Wanted],
+    had: &[Had],
     meters: Meters,
     sizes: [Option<Result<Interval, Still>>; 2],
     (executions, runs): (u64, u32),
@@ -138,10 +158,18 @@ pub fn metrics(
         };
         match figure {
             Ok(metric) => all.push(metric),
-            Err(reason) => uncounted.push(Uncounted { event: one.event.clone(), reason }),
+            Err(reason) => refuse(one, reason, uncounted),
         }
     }
     all
+}
+
+/// Notes why there is no figure, once for all registers of the same energy.
+fn refuse(one: &Had, reason: String, uncounted: &mut Vec<Uncounted>) {
+    let event = one.wanted.event.clone();
+    if uncounted.iter().all(|other| other.event != event) {
+        uncounted.push(Uncounted { event, reason });
+    }
 }
 
 /// What is to be known of every figure.
@@ -155,14 +183,9 @@ fn joules(units: f64, unit: u8) -> f64 {
     units / (1_u64 << unit) as f64
 }
 
-fn metric(
-    one: &Wanted,
-    index: usize,
-    source: &dyn Source,
-    sizes: &Sizes,
-) -> Result<Metric, String> {
+fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result<Metric, String> {
     let [small, large] = sizes.intervals.map(|interval| &interval.parts()[index]);
-    let (unit, register) = place(one.domain, source)?;
+    let (unit, register) = place(one.wanted.domain, source)?;
     late(sizes.intervals)?;
     let units = large.units() as f64 - small.units() as f64;
     let step = (small.step + large.step) as f64;
@@ -182,7 +205,7 @@ fn metric(
     let [value, resolution] = [units, step].map(|units| joules(units, unit) / per);
     let series = [small, large].map(|part: &Part| statistics::series(&[part.units()], false));
     Ok(Metric {
-        event: one.event.clone(),
+        event: one.wanted.event.clone(),
         value: Aggregates {
             min: value - resolution,
             median: value,
@@ -192,12 +215,19 @@ fn metric(
         deterministic: false,
         series,
         counting: Some(Counting {
-            name: name(one.domain).to_string(),
+            name: name(one.wanted.domain).to_string(),
             counter: register,
             pass: 0,
             remarks: remarks(source.energy()),
         }),
-        energy: Some(EnergyReading { unit, resolution, ticks: [ticks, longer], update }),
+        energy: Some(EnergyReading {
+            unit,
+            resolution,
+            ticks: [ticks, longer],
+            update,
+            reader: one.shared.reader,
+            processors: one.shared.processors.clone(),
+        }),
     })
 }
 
@@ -220,7 +250,7 @@ fn late<const N: usize>(intervals: [&Interval; N]) -> Result<(), String> {
 /// What was used while tasks ran; an error goes to `uncounted`.
 #[must_use]
 pub fn totals(
-    had: &[Wanted],
+    had: &[Had],
     meters: Meters,
     interval: Option<Result<Interval, Still>>,
     uncounted: &mut Vec<Uncounted>,
@@ -234,19 +264,19 @@ pub fn totals(
         };
         match total {
             Ok(total) => all.push(total),
-            Err(reason) => uncounted.push(Uncounted { event: one.event.clone(), reason }),
+            Err(reason) => refuse(one, reason, uncounted),
         }
     }
     all
 }
 
 fn total(
-    one: &Wanted,
+    one: &Had,
     index: usize,
     source: &dyn Source,
     interval: &Interval,
 ) -> Result<CountedEnergy, String> {
-    let (unit, register) = place(one.domain, source)?;
+    let (unit, register) = place(one.wanted.domain, source)?;
     late([interval])?;
     let part = &interval.parts()[index];
     let [joules, resolution] = [part.units(), part.step].map(|units| joules(units as f64, unit));
@@ -259,7 +289,7 @@ fn total(
         ));
     }
     Ok(CountedEnergy {
-        event: one.event.clone(),
+        event: one.wanted.event.clone(),
         register,
         joules,
         resolution,
@@ -267,6 +297,8 @@ fn total(
         unit,
         ticks: interval.ticks(),
         update: interval.update(),
+        reader: one.shared.reader,
+        processors: one.shared.processors.clone(),
     })
 }
 

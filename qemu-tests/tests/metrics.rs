@@ -330,3 +330,50 @@ fn s3_a_count_has_metrics_of_all_that_ran_and_of_each_task() {
         assert!(called.out.contains("count 1, task branches"), "{format}");
     }
 }
+
+#[test]
+fn s3_a_sample_has_metrics_of_the_events_that_it_samples() {
+    let folder = folder();
+    let run = |model: &str, keys: &str| {
+        let toml = format!(
+            "[[sample]]\nname = \"s\"\nasm = {BODY:?}\nturns = 20000\nperiod = 997\n{keys}\n"
+        );
+        fs::write(folder.path().join("job.toml"), toml).unwrap();
+        xtask(folder.path(), &["run", "job.toml", "--pmu", model, "--format", "json"])
+    };
+    let keys = "events = [\"instructions\", \"cycles\", \"branches\"]\nmetrics = [\"ipc\", \"branch_ratio\"]";
+    for model in ["skylake", "zen4"] {
+        let document = json(&run(model, keys));
+        let records = document["records"].as_array().unwrap();
+        let sample = records.iter().find(|record| record["type"] == "sample").expect("a sample");
+        let saw = |event: usize| {
+            let count = &sample["events"][event];
+            let number = |key: &str| count[key].as_u64().unwrap_or(0);
+            ((number("overflows") + number("throttled")) * 997 + number("rest")) as f64
+        };
+        assert!(saw(0) > 200_000.0, "{sample:#}");
+        let ratios = [("ipc", saw(0) / saw(1)), ("branch_ratio", 100.0 * saw(2) / saw(0))];
+        for (name, by_hand) in ratios {
+            let row = row(&document, 0, name);
+            let value = row["value"].as_f64().unwrap_or_else(|| panic!("{row:#}"));
+            assert!((value / by_hand - 1.0).abs() < 1e-12, "{model}: {by_hand}: {row:#}");
+            let [least, most] = [0, 1].map(|end| row["spread"][end].as_f64());
+            // Where a counter was free for each, the spread reaches to what those saw; else the report says which had none.
+            match (least, most) {
+                (Some(least), Some(most)) => assert!(least <= value && value <= most, "{row:#}"),
+                _ => {
+                    assert!(row["untrusted"].to_string().contains("no counter was free"), "{row:#}")
+                }
+            }
+        }
+        // By hand: each turn has two branches and the loop's own among twelve instructions, all of a cycle.
+        assert!(
+            (ratios[0].1 - 1.0).abs() < 0.001 && (ratios[1].1 - 25.0).abs() < 0.1,
+            "{ratios:?}"
+        );
+    }
+    let called = run("skylake", "events = [\"instructions\"]\nmetrics = [\"ipc\"]");
+    let why =
+        "metric ipc: cycles is not sampled; a [[sample]] has metrics of the events that it samples";
+    assert!(called.code != 0 && called.err.contains(why), "{called:#?}");
+}

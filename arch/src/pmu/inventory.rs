@@ -14,8 +14,9 @@ const COMMON: [Run; 6] = [(0x10, 1), (0x1b, 1), (0x8b, 1), (0xe7, 2), (0x1d9, 1)
 /// In the order of their numbers: SMI count, feature control, counters, platform information, capabilities, event selects,
 /// performance status and control, clock modulation, MISC_ENABLE, prefetchers, off-core response, turbo ratios, energy
 /// preference, branch records' filter and top, fixed counters, metrics, PERF_CAPABILITIES, the global registers, PEBS, its
-/// load latency and front end, full-width counters, Processor Trace, debug store, HWP, architectural branch records.
-const INTEL: [Run; 29] = [
+/// load latency and front end, full-width counters, Processor Trace, debug store, energy (its unit; package, memory, cores, graphics,
+/// platform), HWP, architectural branch records.
+const INTEL: [Run; 35] = [
     (0x34, 1),
     (0x3a, 1),
     (0xc1, 8),
@@ -39,6 +40,12 @@ const INTEL: [Run; 29] = [
     (0x4c1, 8),
     (0x570, 1),
     (0x600, 1),
+    (0x606, 1),
+    (0x611, 1),
+    (0x619, 1),
+    (0x639, 1),
+    (0x641, 1),
+    (0x64d, 1),
     (0x770, 2),
     (0x774, 1),
     (0x14ce, 2),
@@ -50,8 +57,8 @@ const INTEL: [Run; 29] = [
 
 /// In the order of their numbers: MPERF and APERF read-only, instructions retired, LBRv2's filter and switch, the global
 /// registers, legacy selects and counters, HWCR, P-states, extended ones, those of L2 or L3 and of the northbridge or data
-/// fabric, DE_CFG, instruction-based sampling.
-const AMD: [Run; 12] = [
+/// fabric, energy (its unit, core, package), DE_CFG, instruction-based sampling.
+const AMD: [Run; 13] = [
     (0xc000_00e7, 3),
     (0xc000_010e, 2),
     (0xc000_0300, 4),
@@ -62,6 +69,7 @@ const AMD: [Run; 12] = [
     (0xc001_0200, 12),
     (0xc001_0230, 12),
     (0xc001_0240, 8),
+    (0xc001_0299, 3),
     (0xc001_1029, 1),
     (0xc001_1030, 13),
 ];

@@ -4,7 +4,7 @@ use crate::affinity::{self, Affinity};
 use crate::bits::Bits;
 use crate::core_kind::CoreKind;
 use crate::job::LoopCounter;
-use crate::limits::{LimitError, MAX_CPU, MAX_LOOP, length, name, range};
+use crate::limits::{self, LimitError, MAX_CPU, MAX_LOOP, length, name, range};
 use crate::program::MAX_PROGRAMS;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -115,6 +115,9 @@ pub struct Tasks<'a> {
     pub workload: Workload<'a>,
     /// Time that each task may take, in microseconds; a task that takes longer is ended.
     pub limit_us: u64,
+    /// Energy that is read before and after, by the names of the crate `events`.
+    #[serde(borrow)]
+    pub energy: Vec<Cow<'a, str>>,
 }
 
 /// The privilege level of code.
@@ -137,6 +140,7 @@ pub enum Ring {
 pub(crate) fn check_tasks(tasks: &Tasks) -> Result<(), LimitError> {
     name(&tasks.name)?;
     range("limit-us", tasks.limit_us, 1, MAX_LIMIT_US)?;
+    limits::check_energy(&tasks.energy)?;
     check(&tasks.workload)
 }
 
@@ -335,8 +339,10 @@ pub(crate) mod tests {
     prop_compose! {
         pub fn any_tasks()(
             name in ".{0,40}", workload in any_workload(), limit_us: u64,
+            energy in prop::collection::vec(".{0,20}", 0..3),
         ) -> Tasks<'static> {
-            Tasks { name: Cow::Owned(name), workload, limit_us }
+            let energy = energy.into_iter().map(Cow::Owned).collect();
+            Tasks { name: Cow::Owned(name), workload, limit_us, energy }
         }
     }
 

@@ -12,19 +12,21 @@ struct Made {
     pmu: Pmu,
     energy: Energy,
     time: u64,
+    /// Whether there is a second package, read by processor 4, whose register goes on at half the speed.
+    packages: bool,
 }
 
 impl Made {
     fn new(model: Model) -> Self {
         let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::DEFAULT);
         let energy = Energy::probe(&mut pmu).unwrap();
-        Self { pmu, energy, time: (WRAP - 3) << UPDATE }
+        Self { pmu, energy, time: (WRAP - 3) << UPDATE, packages: false }
     }
 }
 
 impl Source for Made {
-    fn read(&mut self, domain: Domain) -> u32 {
-        self.pmu.set_time(self.time);
+    fn read(&mut self, Place { domain, processor }: Place) -> u32 {
+        self.pmu.set_time(if processor == 4 { self.time / 2 } else { self.time });
         let Msr(register) = self.energy.register(domain).unwrap();
         self.pmu.rdmsr(Msr(register)).unwrap() as u32
     }
@@ -38,16 +40,28 @@ impl Source for Made {
     fn energy(&self) -> &Energy {
         &self.energy
     }
+    fn shared(&self, _: Domain) -> Vec<Shared> {
+        let first =
+            Shared { reader: 0, processors: if self.packages { vec![0, 1] } else { vec![] } };
+        let second = Shared { reader: 4, processors: vec![4, 5] };
+        core::iter::once(first).chain(self.packages.then_some(second)).collect()
+    }
 }
 
 fn wanted(texts: &[&str]) -> Vec<Wanted> {
     texts.iter().map(|text| Wanted::of_text(text).unwrap()).collect()
 }
 
+/// The same on the processor that measures.
+fn had_of(texts: &[&str]) -> Vec<Had> {
+    let shared = Shared { reader: 0, processors: Vec::new() };
+    wanted(texts).into_iter().map(|wanted| Had { wanted, shared: shared.clone() }).collect()
+}
+
 /// Both code sizes, which take so many updates.
 fn both(
     machine: &mut Made,
-    had: &[Wanted],
+    had: &[Had],
     updates: [u64; 2],
 ) -> [Option<Result<Interval, Still>>; 2] {
     updates.map(|updates| {
@@ -61,7 +75,7 @@ fn both(
 #[test]
 fn s4_a_figure_is_in_joules_of_an_execution_over_a_wrap() {
     let mut machine = Made::new(Model::Skylake);
-    let had = wanted(&["energy-pkg", "power/energy-ram/"]);
+    let had = had_of(&["energy-pkg", "power/energy-ram/"]);
     let sizes = both(&mut machine, &had, [10, 30]);
     let mut uncounted = Vec::new();
     let metrics = metrics(&had, Ok(&mut machine), sizes, (1000, 2), &mut uncounted);
@@ -83,7 +97,7 @@ fn s4_a_figure_is_in_joules_of_an_execution_over_a_wrap() {
 #[test]
 fn s4_what_is_too_short_is_said_and_no_figure() {
     let mut machine = Made::new(Model::Zen4);
-    let had = wanted(&["energy-pkg"]);
+    let had = had_of(&["energy-pkg"]);
     let sizes = both(&mut machine, &had, [3, 5]);
     let mut uncounted = Vec::new();
     let made = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
@@ -103,7 +117,7 @@ fn s4_what_the_processor_lacks_is_refused_with_what_it_has() {
     let mut machine = Made::new(Model::Zen4);
     let mut uncounted = Vec::new();
     let had_here = had(&wanted(&["energy-ram", "energy-pkg"]), Ok(&mut machine), &mut uncounted);
-    assert_eq!(had_here, wanted(&["energy-pkg"]));
+    assert_eq!(had_here, had_of(&["energy-pkg"]));
     let reason = "AMD's processors have no register for it; there is energy-pkg, energy-cores";
     assert_eq!(uncounted, [Uncounted { event: "energy-ram".into(), reason: reason.into() }]);
     let none = had(&wanted(&["energy-pkg"]), Err(NoEnergy::NoUnit(0x606)), &mut uncounted);
@@ -115,7 +129,7 @@ fn s4_what_the_processor_lacks_is_refused_with_what_it_has() {
 fn s4_a_register_that_stands_still_has_no_figure() {
     let mut machine = Made::new(Model::Skylake);
     machine.pmu.set_mutation(Some(Mutation::EnergyStandsStill));
-    let had = wanted(&["energy-pkg"]);
+    let had = had_of(&["energy-pkg"]);
     let begun = begin(&had, Ok(&mut machine));
     assert!(matches!(begun, Some(Err(_))), "{begun:?}");
     let mut uncounted = Vec::new();
@@ -126,7 +140,7 @@ fn s4_a_register_that_stands_still_has_no_figure() {
 #[test]
 fn s4_tasks_have_a_total_with_its_resolution() {
     let mut machine = Made::new(Model::SapphireRapids);
-    let had = wanted(&["energy-psys", "energy-cores"]);
+    let had = had_of(&["energy-psys", "energy-cores"]);
     let mut interval = begin(&had, Ok(&mut machine));
     machine.time += 200 << UPDATE;
     if let Some(Ok(interval)) = &mut interval {
@@ -142,10 +156,38 @@ fn s4_tasks_have_a_total_with_its_resolution() {
 }
 
 #[test]
+fn s4_each_package_is_read_once_and_has_its_own_figure() {
+    let mut machine = Made { packages: true, ..Made::new(Model::Skylake) };
+    let mut uncounted = Vec::new();
+    let had = had(&wanted(&["energy-pkg", "energy-psys"]), Ok(&mut machine), &mut uncounted);
+    // What the processor lacks is said once, not for each package.
+    assert_eq!((had.len(), uncounted.len()), (2, 1), "{uncounted:?}");
+    let mut interval = begin(&had, Ok(&mut machine));
+    machine.time += 40 << UPDATE;
+    if let Some(Ok(interval)) = &mut interval {
+        interval.end(&mut machine);
+    }
+    let all = totals(&had, Ok(&mut machine), interval, &mut uncounted);
+    let [first, second] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((first.reader, &first.processors[..]), (0, &[0, 1][..]));
+    assert_eq!((second.reader, &second.processors[..]), (4, &[4, 5][..]));
+    assert_eq!(first.joules, 40.0 / 64.0);
+    assert!((second.joules - 20.0 / 64.0).abs() <= second.resolution, "{second:?}");
+    // What is too short is said once for both.
+    let mut interval = begin(&had, Ok(&mut machine));
+    if let Some(Ok(interval)) = &mut interval {
+        interval.end(&mut machine);
+    }
+    let mut short = Vec::new();
+    assert_eq!(totals(&had, Ok(&mut machine), interval, &mut short), []);
+    assert_eq!(short.len(), 1, "{short:?}");
+}
+
+#[test]
 fn s4_figures_that_the_processor_filters_say_so() {
     let mut machine = Made::new(Model::Skylake);
     let figure = |machine: &mut Made| {
-        let had = wanted(&["energy-pkg"]);
+        let had = had_of(&["energy-pkg"]);
         let sizes = both(machine, &had, [10, 30]);
         let metrics = metrics(&had, Ok(machine), sizes, (100, 10), &mut Vec::new());
         metrics[0].counting.clone().unwrap().remarks

@@ -3,6 +3,7 @@
 use super::contention::contend;
 use super::control::PLACE;
 use super::counters::Counters;
+use super::energy::EnergyMeters;
 use super::passes::Counting;
 use super::per_cpu::{AllProcessors, BOOT};
 use super::probe::Machine;
@@ -15,11 +16,13 @@ use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
+use arch::pmu::energy::{NoEnergy, Source};
 use arch::pmu::pmi::{self, ControlBlock, Delivery};
 use arch::pmu::workload::Ring0Code;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, PmuError, Selection, window};
 use arch::smp::{self, Offset};
 use arch::time::tsc;
+use kernel::energy::Meters;
 use kernel::heartbeat::Beat;
 use kernel::processors::contention::Together;
 use kernel::processors::{self, Member, Ran, SnapshotCounts};
@@ -46,6 +49,7 @@ pub struct SelectedProcessors<'a> {
     second: Option<Emitted>,
     phase: Phase,
     resets_extended: bool,
+    meters: Result<EnergyMeters, NoEnergy>,
     heart: &'a dyn Beat,
 }
 
@@ -79,8 +83,15 @@ impl<'a> SelectedProcessors<'a> {
             }
         };
         smp::on_all(clean).expect(BOOT);
+        let members: Vec<Member> = chosen.iter().map(|&place| all.members[place].clone()).collect();
+        let mut meters = EnergyMeters::new(machine);
+        if let Ok(meters) = &mut meters {
+            let numbers: Vec<u32> = members.iter().map(|member| member.number).collect();
+            meters.measure(&numbers);
+        }
         Ok(Self {
-            members: chosen.iter().map(|&place| all.members[place].clone()).collect(),
+            members,
+            meters,
             offsets: all.offsets(),
             all,
             arena,
@@ -189,6 +200,10 @@ fn interrupted(has: &Capabilities, period: u64, turns: u64) -> Result<Interrupts
 impl processors::ProcessorSet for SelectedProcessors<'_> {
     fn beat(&mut self, within: Within) {
         self.heart.beat(tsc::now(), within);
+    }
+
+    fn meters(&mut self) -> Meters<'_> {
+        self.meters.as_mut().map(|meters| meters as &mut dyn Source).map_err(|none| *none)
     }
 
     fn members(&self) -> &[Member] {

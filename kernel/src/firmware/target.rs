@@ -110,8 +110,7 @@ pub fn run(
         space,
         loaded: Loaded::new(arena),
         counting,
-        // SAFETY: as for the counters.
-        meters: unsafe { EnergyMeters::new(machine) },
+        meters: EnergyMeters::new(machine),
         asked: Asked::new(controls),
         found,
         others: Others::default(),

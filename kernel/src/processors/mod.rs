@@ -12,6 +12,7 @@ pub mod replay;
 #[cfg(test)]
 mod tests;
 
+use crate::energy::Meters;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::{Unmeasured, executions, measure};
 use alloc::boxed::Box;
@@ -21,6 +22,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::Capabilities;
+use arch::pmu::energy::NoEnergy;
 use arch::smp::{Offset, skew};
 use protocol::core_kind::CoreKind;
 use protocol::job::{Processors, Snippet};
@@ -100,6 +102,13 @@ pub trait ProcessorSet {
     /// # Errors
     /// The place of a member whose counter cannot be used, and why.
     fn contend(&mut self, rounds: u32) -> Result<contention::Together, (usize, String)>;
+    /// The registers of energy of the members' packages, or why there are none.
+    ///
+    /// # Errors
+    /// Why not.
+    fn meters(&mut self) -> Meters<'_> {
+        Err(NoEnergy::NotHere)
+    }
     /// As [`crate::snippet::measure::Runner::beat`].
     fn beat(&mut self, within: Within) {
         let _ = within;
@@ -137,13 +146,16 @@ pub fn measure_all(
     let led = measure(&mut recorder, snippet);
     let (notes, mut skews, trapped) = (recorder.notes, recorder.skews, recorder.trapped);
     let first = led.map_err(|why| Failure { processor: trapped, why })?;
-    let mut figures = Vec::from([first.metrics]);
+    // Energy is read by the leading processor's measurement, once of each package; a figure goes to the processor that read it.
+    let (energy, own) = first.metrics.into_iter().partition(|metric| metric.energy.is_some());
+    let mut figures = Vec::from([own]);
     for (member, notes) in members[1..].iter().zip(notes) {
         let mut replay = Replay::new(plan.clone(), notes, member.pmu.as_ref().err().cloned());
         let again = measure(&mut replay, snippet)
             .map_err(|why| Failure { processor: Some(member.number), why })?;
         figures.push(again.metrics);
     }
+    give(energy, &members, &mut figures);
     let (taken, events) = snapshot(set, &plan, &first.uncounted);
     let interrupts = item.interrupt_every.map(|period| set.interrupts(period)).transpose();
     let interrupts = interrupts.map_err(|(number, reason)| {
@@ -184,6 +196,15 @@ pub fn measure_all(
             &contention,
         ),
     })
+}
+
+/// Gives each figure of energy to the member that read it; one that none of them read goes to the first.
+fn give(energy: Vec<Metric>, members: &[Member], figures: &mut [Vec<Metric>]) {
+    for metric in energy {
+        let reader = metric.energy.as_ref().map(|energy| energy.reader);
+        let place = members.iter().position(|member| Some(member.number) == reader);
+        figures[place.unwrap_or(0)].push(metric);
+    }
 }
 
 /// The first pass that counts something, counting on all members.

@@ -1,6 +1,7 @@
 //! The leading processor's measurement, which takes notes for the others, and a measurement out of such notes.
 
 use super::{ProcessorSet, Ran};
+use crate::energy::Meters;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::Runner;
 use alloc::boxed::Box;
@@ -72,6 +73,10 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
 
     fn beat(&mut self, within: Within) {
         self.set.beat(within);
+    }
+
+    fn meters(&mut self) -> Meters<'_> {
+        self.set.meters()
     }
 
     fn load_once(&mut self, snippet: &Snippet) {

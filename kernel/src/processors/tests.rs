@@ -134,6 +134,23 @@ fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
 }
 
 #[test]
+fn s4_energy_goes_to_the_processor_that_read_it() {
+    let energy = |reader: u32| {
+        let energy = protocol::record::EnergyReading { reader, ..Default::default() };
+        let (value, series) = Default::default();
+        let event = format!("energy of {reader}");
+        Metric { event, value, deterministic: false, series, counting: None, energy: Some(energy) }
+    };
+    let members = &set(&[1; 3], &SAME).members[1..];
+    let mut figures = vec![Vec::new(); 2];
+    // Processor 0 reads for those of its package, and is not among them.
+    give(vec![energy(2), energy(0)], members, &mut figures);
+    let events: Vec<Vec<&str>> =
+        figures.iter().map(|own| own.iter().map(|one| &*one.event).collect()).collect();
+    assert_eq!(events, [["energy of 0"], ["energy of 2"]]);
+}
+
+#[test]
 fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
     let result = measure_all(&mut set(&[1, 1, 1], &SAME), 0, &item(&["one"])).unwrap();
     assert_eq!((result.snapshot.deadline, result.snapshot.skew), (100, 20));

@@ -59,6 +59,14 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     ) -> Suite {
         self.conformance(suite, index, &mut |check| report(Record::Check(check.clone())))
     }
+    /// From now on energy is that of these processors' packages; without any, of the boot processor's.
+    fn measure_energy_of(&mut self, processors: &[u32]) {
+        let _ = processors;
+    }
+    /// The processors that an item counts on, by their numbers.
+    fn processors_of(&mut self, item: &Count) -> Vec<u32> {
+        item.workload.cpus().into_iter().map(u32::from).collect()
+    }
     /// Runs a workload to its end.
     ///
     /// # Errors

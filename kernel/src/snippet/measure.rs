@@ -1,7 +1,7 @@
 //! Running a snippet often enough to say what it costs.
 
 use super::events::{Counted, Plan};
-use crate::energy::{self, Meters, Wanted};
+use crate::energy::{self, Had, Meters};
 use crate::statistics;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -269,7 +269,7 @@ fn one_pass(
     runner: &mut impl Runner,
     snippet: &Snippet,
     counted: &[Counted],
-    metered: &[Wanted],
+    metered: &[Had],
     warmup: u32,
     within: &mut Within,
 ) -> Result<(Vec<Metric>, u32, [Metered; 2]), Box<Fault>> {
@@ -309,7 +309,7 @@ fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     [copies, warmup]: [u64; 2],
-    (events, metered): (usize, &[Wanted]),
+    (events, metered): (usize, &[Had]),
     within: &mut Within,
 ) -> Result<Runs, Box<Fault>> {
     runner.load(snippet, copies);

@@ -105,6 +105,11 @@ impl BindFile {
         }
     }
 
+    /// Whether it names a kind of core.
+    pub(super) fn names_core(&self) -> bool {
+        matches!(self, Self::Core(..))
+    }
+
     /// Where it stands, if it does.
     pub(super) fn place(&self) -> Option<&Place> {
         match self {

@@ -4,6 +4,7 @@ mod gate;
 mod schedule;
 
 use super::bind::{BindFile, RawBind};
+use super::energy::{self, is_energy};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
@@ -15,7 +16,6 @@ use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::metrics::Asked;
 use crate::metrics::request::Ask;
-use ::events::energy;
 use ::events::parse::parse_event;
 use gate::{PointFile, RawPoint};
 use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, Schedule};
@@ -86,7 +86,7 @@ pub(crate) struct RawCount {
     nested: bool,
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
-    /// Metrics to show, of everything that ran and of each task.
+    /// Metrics to show, of everything that ran and of each task; with sets, of each set.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     metrics: Vec<Asked>,
@@ -131,6 +131,10 @@ struct RawSet {
     /// In place of that: it gives them back at this marker, each time.
     #[schemars(with = "Option<u64>")]
     until_marker: Option<Spanned<u64>>,
+    /// Metrics to show of it, of everything that it counted and of each task.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    metrics: Vec<Asked>,
     /// Get the counters when they are given back, if others have them or take them. Default: false.
     #[serde(default)]
     wait: bool,
@@ -170,8 +174,7 @@ impl EventTable {
     /// Whether it is energy and nothing else: with what follows from overflows it is an event, and refused as one.
     fn is_energy(&self) -> bool {
         let plain = self.preset == 0 && self.every.is_none() && self.starts.is_empty();
-        let request = parse_event(&self.event.to_string()).ok();
-        plain && !self.correlate && request.is_some_and(|request| energy::of(&request).is_some())
+        plain && !self.correlate && is_energy(&self.event)
     }
 }
 
@@ -207,6 +210,10 @@ impl<'de> Deserialize<'de> for RawEvent {
 struct SetFile {
     name: String,
     events: Vec<EventTable>,
+    /// Energy among them, which is of the whole item.
+    energy: Vec<EventText>,
+    /// Metrics that are asked for of it alone.
+    metrics: Vec<Asked>,
     together: bool,
     bind: BindFile,
     /// Whether children of tasks are counted; `None`: it does not say.
@@ -245,32 +252,47 @@ pub struct CountFile {
 }
 
 impl CountFile {
-    /// Takes the metrics, and counts their events, each once.
+    /// What is asked for of each set, by its number; `None`: of the item, which has no sets.
+    pub(super) fn asked(&self) -> Vec<(Option<usize>, Vec<Asked>)> {
+        let own = [(None, self.metrics.clone())];
+        let of = |(number, set): (usize, &SetFile)| {
+            (Some(number), [&self.metrics[..], &set.metrics].concat())
+        };
+        let of_sets = self.sets.iter().enumerate().map(of);
+        let all: Vec<_> = if self.sets.is_empty() { own.to_vec() } else { of_sets.collect() };
+        all.into_iter().filter(|(_, asked)| !asked.is_empty()).collect()
+    }
+
+    /// Takes the metrics of a set, or of the item, and counts their events there, each once.
     ///
     /// # Errors
-    /// The item has sets, of which each has events of its own.
+    /// The set is for a kind of core, whose events are not those that metrics are planned for.
     pub(super) fn count_for(
         &mut self,
+        set: Option<usize>,
         asks: Vec<Ask>,
         events: Vec<EventText>,
     ) -> Result<(), String> {
-        if !self.sets.is_empty() {
-            return Err(
-                "metrics are of the events of the whole item, and its sets have each their own; give the metrics an item without \
-                 sets"
-                    .to_string(),
-            );
+        let (energy, events): (Vec<_>, Vec<_>) = events.into_iter().partition(is_energy);
+        energy::add(&mut self.energy, energy.iter().cloned());
+        let place = match set {
+            Some(number) => &mut self.sets[number],
+            None => &mut self.own,
+        };
+        if place.bind.names_core() {
+            return Err(format!(
+                "metrics are planned for the boot processor's kind of core, and `{}` is bound to a kind; bind it to a processor by its \
+                 number",
+                place.name
+            ));
         }
+        energy::add(&mut place.energy, energy);
         for event in events.into_iter().map(EventTable::plain) {
-            if event.is_energy() {
-                if !self.energy.contains(&event.event) {
-                    self.energy.push(event.event);
-                }
-            } else if !self.own.events.iter().any(|other| other.is_same(&event)) {
-                self.own.events.push(event);
+            if !place.events.iter().any(|other| other.is_same(&event)) {
+                place.events.push(event);
             }
         }
-        self.asks = asks;
+        self.asks.extend(asks.into_iter().map(|ask| Ask { set, ..ask }));
         Ok(())
     }
 
@@ -311,7 +333,28 @@ impl CountFile {
         })
     }
 
+    /// What of a set's energy cannot be told, which is of everything that runs from the item's beginning to its end.
+    fn check_energy(&self, set: &SetFile) -> Result<(), String> {
+        let Some(energy) = set.energy.first() else { return Ok(()) };
+        let comes = set.schedule.as_ref().is_ok_and(Schedule::is_given);
+        let nearest = format!("give {energy} to the item's own events");
+        match set {
+            _ if comes => Err(format!(
+                "set `{}` comes and goes, and energy is read before and after the whole item; {nearest}",
+                set.name
+            )),
+            SetFile { events, .. } if events.is_empty() => Err(format!(
+                "set `{}` counts nothing but energy, which is of the whole item; {nearest}",
+                set.name
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn set(&self, set: &SetFile) -> Result<CountSet<'static>, JobError> {
+        if !self.sets.is_empty() {
+            self.check_energy(set).map_err(|message| self.refused_at(&set.place, message))?;
+        }
         let requests = set.events.iter().map(|event| self.request(event, set));
         let bind = set.bind.bind(&self.workload);
         if set.inherit.is_some() && !matches!(bind, Ok(Bind::Tasks(_)) | Err(_)) {
@@ -450,6 +493,8 @@ impl Section for CountFile {
         let own = SetFile {
             name: name.clone(),
             events,
+            energy: Vec::new(),
+            metrics: Vec::new(),
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
             inherit: raw.inherit,
@@ -459,11 +504,14 @@ impl Section for CountFile {
         };
         let sets = raw.set.into_iter().zip(1..);
         let sets = sets.map(|(set, number)| SetFile::decide(set, number, text, source));
+        let sets: Vec<SetFile> = sets.collect();
+        let mut energy: Vec<EventText> = energy.into_iter().map(|one| one.event).collect();
+        energy::add(&mut energy, sets.iter().flat_map(|set| set.energy.iter().cloned()));
         Ok(Self {
             name,
             own,
-            energy: energy.into_iter().map(|one| one.event).collect(),
-            sets: sets.collect(),
+            energy,
+            sets,
             at_overflow: raw.at_overflow,
             passes: raw.passes,
             interval_ns: raw.interval_ns,
@@ -509,10 +557,14 @@ impl SetFile {
         let raw = raw.into_inner();
         let (at, until) = ([raw.at_us, raw.at_marker], [raw.until_us, raw.until_marker]);
         let said = schedule(&Moments { at, until, wait: raw.wait });
+        let events = raw.events.into_iter().map(|event| event.0);
+        let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
         Self {
             schedule: said.map_err(|(span, message)| (self::place(text, source, &span), message)),
             name: raw.name.unwrap_or_else(|| format!("set {number}")),
-            events: raw.events.into_iter().map(|event| event.0).collect(),
+            events,
+            energy: energy.into_iter().map(|one| one.event).collect(),
+            metrics: raw.metrics,
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
             inherit: raw.inherit,

@@ -2,8 +2,11 @@
 
 use super::Purpose;
 use super::count::CountFile;
+use super::energy;
 use super::errors::JobError;
 use super::file::{FileItem, JobFile, SnippetFile};
+use super::run::RunFile;
+use super::sample::SampleFile;
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned};
@@ -39,12 +42,16 @@ impl MetricOptions {
     /// There is none.
     pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
         let asked = self.asked();
-        if let (Some(first), true) =
-            (asked.first(), file.snippets.is_empty() && file.counts.is_empty())
-        {
-            let message =
-                format!("metric {first}: the job has no snippet and no count to measure it of");
+        let others = file.snippets.is_empty() && file.counts.is_empty();
+        if let (Some(first), true) = (asked.first(), others && file.runs.is_empty()) {
+            let message = format!(
+                "metric {first}: the job has no snippet, no count and no run to measure it of"
+            );
             return Err(JobError::Metrics { file: file.source.clone(), message });
+        }
+        if others {
+            // Beside others, a run of tasks may have none of them.
+            file.runs.iter_mut().for_each(|run| run.metrics.extend(asked.iter().cloned()));
         }
         file.snippets.iter_mut().for_each(|snippet| snippet.metrics.extend(asked.iter().cloned()));
         file.counts.iter_mut().for_each(|count| count.metrics.extend(asked.iter().cloned()));
@@ -72,7 +79,19 @@ pub(super) fn plan(
         let planned = known.and_then(|target| of(snippet, target, tables));
         planned.map_err(|error| snippet.refused(&source, error.to_string()))?;
     }
-    for count in file.counts.iter_mut().filter(|count| !count.metrics.is_empty()) {
+    for run in file.runs.iter_mut().filter(|run| !run.metrics.is_empty()) {
+        let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
+        let done = known.and_then(|target| of_run(run, target, tables));
+        let done = done.map_err(|error| error.to_string()).and_then(|done| done);
+        done.map_err(|message| run.refused(&source, message))?;
+    }
+    for sample in file.samples.iter_mut().filter(|sample| !sample.code.metrics.is_empty()) {
+        let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
+        let done = known.and_then(|target| of_sample(sample, target, tables));
+        let done = done.map_err(|error| error.to_string()).and_then(|done| done);
+        done.map_err(|message| sample.refused(&source, message))?;
+    }
+    for count in file.counts.iter_mut().filter(|count| !count.asked().is_empty()) {
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
         let done = known.and_then(|target| of_count(count, target, tables));
         let done = done.map_err(|error| error.to_string()).and_then(|done| done);
@@ -81,7 +100,48 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// A count has one list of events: what does not fit takes turns, and the report says which metrics that spoils.
+/// Samples have no counters to spare, so their metrics are of the events that are sampled.
+fn of_sample(
+    sample: &mut SampleFile,
+    target: &Target,
+    block: &Block,
+) -> Result<Result<(), String>, MetricError> {
+    let tables = block.tables();
+    let (core, table) = target.tables(&tables)?;
+    let metrics = find(&table, &sample.code.metrics)?;
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
+    let asks = asks.into_iter().map(|one| one.among(&sampled));
+    Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
+}
+
+/// A run of tasks counts nothing, so it has metrics of energy and of time.
+fn of_run(
+    run: &mut RunFile,
+    target: &Target,
+    block: &Block,
+) -> Result<Result<(), String>, MetricError> {
+    let tables = block.tables();
+    let (core, table) = target.tables(&tables)?;
+    let metrics = find(&table, &run.metrics)?;
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    for one in &asks {
+        if let Some(event) = one.events().next() {
+            return Ok(Err(format!(
+                "metric {}: it needs {event}, and [[run]] counts nothing; measure the same tasks in [[count]]",
+                one.metric.name
+            )));
+        }
+    }
+    let texts = asks.iter().flat_map(Ask::energy);
+    energy::add(&mut run.energy, texts.map(|text| text.parse().expect("energy of a metric")));
+    run.asks = asks;
+    Ok(Ok(()))
+}
+
+/// A set of a count has one list of events: what does not fit takes turns, and the report says which metrics that spoils.
 fn of_count(
     count: &mut CountFile,
     target: &Target,
@@ -89,14 +149,19 @@ fn of_count(
 ) -> Result<Result<(), String>, MetricError> {
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
-    let metrics = find(&table, &count.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
-    let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
-    let texts: BTreeSet<&str> =
-        asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
-    let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));
-    let texts: Vec<EventText> = texts.collect();
-    Ok(count.count_for(asks, texts))
+    for (set, asked) in count.asked() {
+        let metrics = find(&table, &asked)?;
+        let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+        let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+        let texts: BTreeSet<&str> =
+            asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
+        let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));
+        let texts: Vec<EventText> = texts.collect();
+        if let Err(why) = count.count_for(set, asks, texts) {
+            return Ok(Err(why));
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Why there are no metrics of a snippet of its kind.
@@ -105,8 +170,6 @@ fn without(snippet: &SnippetFile) -> Option<&'static str> {
         Some("metrics are of counts, and stepping counts by names of its own")
     } else if snippet.history.is_some() {
         Some("metrics are of whole runs, and a history is cycle by cycle")
-    } else if snippet.processors.is_some() {
-        Some("metrics are of one processor; measure the code in [[snippet]]")
     } else if snippet.wanted.is_some() {
         Some(
             "metrics are of code, and an instruction form stands for several; measure its code in [[snippet]]",

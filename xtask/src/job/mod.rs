@@ -9,6 +9,7 @@ mod analyse;
 pub mod assemble;
 mod bind;
 pub mod count;
+mod energy;
 pub(crate) mod errors;
 pub mod exact;
 pub mod expect;

@@ -1,5 +1,6 @@
 //! `[[run]]`: workloads that are run for their own sake.
 
+use super::energy::is_energy;
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
@@ -8,6 +9,9 @@ use super::memory::MemoryFile;
 use super::schema::ExpectText;
 use super::workload::{DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile, of_workload, place};
 use crate::compare::LimitTable;
+use crate::events::EventText;
+use crate::metrics::Asked;
+use crate::metrics::request::Ask;
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
 use protocol::workload::Tasks;
@@ -29,6 +33,13 @@ pub(crate) struct RawRun {
     jitter: Option<u64>,
     /// Microseconds after which a task is ended. Default: 10 s.
     limit_us: Option<u64>,
+    /// Energy that is read: of everything that runs. Other events are counted by `[[count]]`.
+    #[serde(default)]
+    events: Vec<EventText>,
+    /// Metrics of energy to show.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    metrics: Vec<Asked>,
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
@@ -51,6 +62,12 @@ pub struct RunFile {
     pub workload: WorkloadFile,
     /// Microseconds that each task may take.
     pub limit_us: u64,
+    /// Energy that is read.
+    pub(super) energy: Vec<EventText>,
+    /// Metrics that are asked for.
+    pub(super) metrics: Vec<Asked>,
+    /// The same, ready for the machine that is measured.
+    pub(super) asks: Vec<Ask>,
     /// What it has to come to.
     pub criteria: CriteriaFile,
     /// Where it stands.
@@ -68,7 +85,14 @@ impl RunFile {
             other => other,
         })?;
         let name = Cow::Owned(self.name.clone());
-        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us })
+        if let Some(event) = self.energy.iter().find(|event| !is_energy(event)) {
+            let message = format!(
+                "[[run]] reads energy alone, and {event} is none; count it in a [[count]] of the same tasks"
+            );
+            return Err(self.refused("", message));
+        }
+        let energy = self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect();
+        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us, energy })
     }
 
     /// The error that this run breaks a bound.
@@ -80,6 +104,10 @@ impl RunFile {
 impl FileItem for RunFile {
     of_workload!();
 
+    fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
+
     fn check_expected(&self, source: &str) -> Result<(), JobError> {
         let mut whole: Vec<String> =
             ["ticks", "switches", "instructions:u"].map(String::from).to_vec();
@@ -87,6 +115,7 @@ impl FileItem for RunFile {
             let figures = ["turns", "switches", "value", "instructions:u"];
             whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
         }
+        whole.extend(Names::of_events(self.energy.iter()));
         let moves = self.workload.figures_of_moves();
         let mut names = Names { whole, ..Names::default() };
         if !moves.is_empty() {
@@ -119,6 +148,8 @@ impl Section for RunFile {
             tick_ns,
             jitter,
             limit_us,
+            events,
+            metrics,
             expect,
             allow_uncounted,
             limits,
@@ -132,6 +163,9 @@ impl Section for RunFile {
                 ..WorkloadFile::decide(task, tick_ns, jitter, text, source)
             },
             limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            energy: events,
+            metrics,
+            asks: Vec::new(),
             criteria: CriteriaFile::new(expect, allow_uncounted, limits),
             place,
         })

@@ -15,6 +15,8 @@ use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFi
 use super::{SOURCES, analyse, place, sources};
 use crate::compare::LimitTable;
 use crate::events::EventText;
+use crate::metrics::Asked;
+use crate::metrics::request::Ask;
 use protocol::bits::Bits;
 use protocol::job::Item;
 use protocol::limits;
@@ -134,6 +136,10 @@ pub(crate) struct RawSample {
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    /// Metrics to show, of the counts beside the samples: of events that are sampled.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    metrics: Vec<Asked>,
     /// Memory besides the areas of each task; all of them share it.
     #[serde(default)]
     memory: Vec<MemoryFile>,
@@ -287,7 +293,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             processors: None,
             wanted: None,
             function: None,
-            metrics: Vec::new(),
+            metrics: raw.metrics,
             asks: Vec::new(),
             spans: Some(Spans {
                 whole,
@@ -458,6 +464,10 @@ impl FileItem for SampleFile {
     fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
         let own = &mut self.code.options.memory;
         self.tasks.as_mut().map_or(own, |tasks| &mut tasks.memory)
+    }
+
+    fn asks(&self) -> &[Ask] {
+        &self.code.asks
     }
 
     fn events(&self) -> Vec<&EventText> {

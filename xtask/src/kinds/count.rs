@@ -57,14 +57,7 @@ impl Shown for CountResult {
             fields.extend(["1".into(), "1".into(), verdict.into()]);
             rows.push(fields);
         }
-        for one in &self.energy {
-            let [least, most] = [one.joules - one.resolution, one.joules + one.resolution];
-            let mut fields = vec![self.item.to_string(), self.name.clone(), one.event.clone()];
-            let figures = [one.joules, least, one.joules, most].map(|joules| joules.to_string());
-            fields.extend(figures);
-            fields.extend(["1", "1", "false", "1", "1", verdict].map(String::from));
-            rows.push(fields);
-        }
+        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
         rows.extend(csv::uncounted(self.item, &self.name, render::count::all_uncounted(self)));
         for set in &self.sets {
             let what = match (&set.evicted, &set.refused) {

@@ -21,7 +21,9 @@ impl Shown for TasksResult {
     }
 
     fn tap(&self) -> Point {
-        render::tasks::point(&self.name, &self.tasks)
+        let mut point = render::tasks::point(&self.name, &self.tasks);
+        render::energy::push(&mut point, &self.energy);
+        point.uncounted(&self.uncounted)
     }
 
     fn csv(&self, _report: &Report, verdict: &str) -> Vec<Row> {
@@ -33,7 +35,10 @@ impl Shown for TasksResult {
             let own = if verdict == "fail" { "" } else { verdict };
             csv::with_verdict(fields, if passed { own } else { "fail" })
         };
-        render::tasks::figures(self).map(row).collect()
+        let mut rows: Vec<Row> = render::tasks::figures(self).map(row).collect();
+        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
+        rows
     }
 
     fn compared(&self, steady: bool) -> Compared {

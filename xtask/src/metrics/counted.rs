@@ -1,40 +1,67 @@
-//! Counts of tasks as metrics take them: of all that ran, and of each task.
+//! Counts of tasks as metrics take them: of all that ran, and of each task. Each set has its own.
 
 use protocol::criteria::TSC;
 use protocol::record::{
-    Aggregates, CountResult, CountValue, CountedEvent, Counting, EnergyReading, Metric, Series,
-    SnippetResult, Uncounted, Verdict,
+    Aggregates, CountResult, CountValue, CountedEnergy, CountedEvent, Counting, EnergyReading,
+    Metric, Series, SnippetResult, TasksResult, Uncounted, Verdict,
 };
 
 /// Whose counts a metric is of: a name, and which value of an event.
 type Whose<'a> = (String, Box<dyn Fn(&CountedEvent) -> Option<CountValue> + 'a>);
 
-/// The figures of an item and of its tasks, one after the other, as those of one run.
+/// The figures of a set, or of an item without sets, and of its tasks, one after the other, as those of one run.
 #[must_use]
-pub(super) fn figures(count: &CountResult) -> Vec<SnippetResult> {
-    let mut all: Vec<Whose> = vec![(count.name.clone(), Box::new(|event| Some(event.sum)))];
+pub(super) fn figures(count: &CountResult, set: Option<usize>) -> Vec<SnippetResult> {
+    let (name, counted) = match set.map(|number| count.sets.get(number)) {
+        None => {
+            let (events, uncounted) = (&count.events[..], count.uncounted.clone());
+            (count.name.clone(), Counted { events, uncounted })
+        }
+        Some(Some(set)) => {
+            let uncounted = [&count.uncounted[..], &set.uncounted].concat();
+            (format!("{}, {}", count.name, set.name), Counted { events: &set.events, uncounted })
+        }
+        Some(None) => return Vec::new(),
+    };
+    let mut all: Vec<Whose> = vec![(name.clone(), Box::new(|event| Some(event.sum)))];
     for (index, task) in count.tasks.iter().enumerate() {
         let of_task = move |event: &CountedEvent| event.tasks.get(index).copied();
-        all.push((format!("{}, task {}", count.name, task.name), Box::new(of_task)));
+        all.push((format!("{name}, task {}", task.name), Box::new(of_task)));
     }
-    let of = |(place, (name, value)): (usize, Whose)| figures_of(count, name, &*value, place == 0);
+    let of = |(place, (name, value)): (usize, Whose)| {
+        figures_of(count, &counted, name, &*value, place == 0)
+    };
     all.into_iter().enumerate().map(of).collect()
+}
+
+/// What a set counted.
+struct Counted<'a> {
+    events: &'a [CountedEvent],
+    uncounted: Vec<Uncounted>,
+}
+
+/// The figures of tasks of which nothing but energy is known.
+#[must_use]
+pub(super) fn of_run(ran: &TasksResult) -> SnippetResult {
+    let (metrics, uncounted) = (of_energy(&ran.energy), ran.uncounted.clone());
+    result(ran.item, ran.name.clone(), metrics, uncounted, (ran.emulated, ran.tsc))
 }
 
 fn figures_of(
     count: &CountResult,
+    counted: &Counted,
     name: String,
     value: &dyn Fn(&CountedEvent) -> Option<CountValue>,
     is_whole: bool,
 ) -> SnippetResult {
     let mut metrics = Vec::new();
     // The time that the set counted, of this task or of all: the same of each event, or the longest.
-    let values = count.events.iter().filter_map(value);
+    let values = counted.events.iter().filter_map(value);
     if let Some(ticks) = values.map(|value| value.enabled).max() {
         metrics.push(metric(TSC, ticks as f64, None));
     }
-    let mut uncounted = count.uncounted.clone();
-    for event in &count.events {
+    let mut uncounted = counted.uncounted.clone();
+    for event in counted.events {
         let Some(value) = value(event) else { continue };
         match value.scaled {
             Some(scaled) => {
@@ -52,27 +79,52 @@ fn figures_of(
             }),
         }
     }
-    for one in &count.energy {
-        if !is_whole {
-            let reason = "energy is of all that ran, and not of a task".to_string();
-            uncounted.push(Uncounted { event: one.event.clone(), reason });
+    match is_whole {
+        true => metrics.extend(of_energy(&count.energy)),
+        false => uncounted.extend(count.energy.iter().map(|one| Uncounted {
+            event: one.event.clone(),
+            reason: "energy is of all that ran, and not of a task".to_string(),
+        })),
+    }
+    result(count.item, name, metrics, uncounted, (count.emulated, count.tsc))
+}
+
+/// Energy of everything that ran: the sum of all packages.
+fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
+    let mut sums: Vec<Metric> = Vec::new();
+    for one in all {
+        let same = sums.iter_mut().find(|other| other.event == one.event);
+        if let Some(sum) = same {
+            let joules = sum.value.median + one.joules;
+            sum.value = metric(&one.event, joules, None).value;
             continue;
         }
         let (name, counter) = (one.event.clone(), one.register.clone());
         let counting = Counting { name, counter, pass: 0, remarks: Vec::new() };
-        let ticks = [0, one.ticks];
-        metrics.push(Metric {
+        sums.push(Metric {
             energy: Some(EnergyReading {
                 unit: one.unit,
                 resolution: one.resolution,
-                ticks,
+                ticks: [0, one.ticks],
                 update: one.update,
+                ..EnergyReading::default()
             }),
             ..metric(&one.event, one.joules, Some(counting))
         });
     }
+    sums
+}
+
+/// Figures of one run.
+pub(super) fn result(
+    item: u32,
+    name: String,
+    metrics: Vec<Metric>,
+    uncounted: Vec<Uncounted>,
+    (emulated, tsc): (bool, [u64; 2]),
+) -> SnippetResult {
     SnippetResult {
-        item: count.item,
+        item,
         name,
         verdict: Verdict::None,
         misses: Vec::new(),
@@ -86,13 +138,13 @@ fn figures_of(
         restored: Vec::new(),
         unwatched: 0,
         smis: 0,
-        emulated: count.emulated,
-        tsc: count.tsc,
+        emulated,
+        tsc,
     }
 }
 
 /// A figure of one run, which began at 0.
-fn metric(event: &str, value: f64, counting: Option<Counting>) -> Metric {
+pub(super) fn metric(event: &str, value: f64, counting: Option<Counting>) -> Metric {
     let nothing = Series { min: 0, max: 0, distinct: 1, values: None };
     let all = Series { min: value as u64, max: value as u64, ..nothing.clone() };
     Metric {
@@ -142,7 +194,9 @@ mod tests {
             energy: vec![energy],
             ..CountResult::default()
         };
-        let [all, a, b] = &figures(&count)[..] else { panic!("one of all, one of each task") };
+        let [all, a, b] = &figures(&count, None)[..] else {
+            panic!("one of all, one of each task")
+        };
         let of = |result: &SnippetResult, event: &str| {
             let found = result.metrics.iter().find(|one| one.event == event)?;
             Some((found.value.median, found.counting.as_ref().map(|counting| counting.pass)))

@@ -2,10 +2,12 @@
 
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
-use super::{counted, shares, tree};
+use super::{beside, counted, on_processors, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
-use protocol::record::{CountResult, Metric, SnippetResult};
+use protocol::record::{
+    CountResult, KindOfCores, Metric, ProcessorsResult, SampleResult, SnippetResult, TasksResult,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -87,11 +89,67 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
     let of = |result: &SnippetResult| Some(of_item(result, asks(result.item)?, clock));
     let of_count = |count: &CountResult| {
         let asks = asks(count.item).unwrap_or_default();
-        let figures = if asks.is_empty() { Vec::new() } else { counted::figures(count) };
-        figures.iter().map(|one| of_item(one, asks, clock)).collect::<Vec<_>>()
+        let mut sets: Vec<Option<usize>> = asks.iter().map(|ask| ask.set).collect();
+        sets.dedup();
+        let of_set = |set: Option<usize>| {
+            let own: Vec<Ask> = asks.iter().filter(|ask| ask.set == set).cloned().collect();
+            let figures = counted::figures(count, set);
+            figures.iter().map(|one| of_item(one, &own, clock)).collect::<Vec<_>>()
+        };
+        sets.into_iter().flat_map(of_set).collect::<Vec<_>>()
+    };
+    let of_run = |ran: &TasksResult| Some(of_item(&counted::of_run(ran), asks(ran.item)?, clock));
+    let of_sample =
+        |sample: &SampleResult| Some(beside::of_sample(sample, asks(sample.item)?, clock));
+    let kinds = report.machine().map_or(&[][..], |machine| &machine.kinds);
+    let of_processors = |ran: &ProcessorsResult| {
+        let asks = asks(ran.item).unwrap_or_default();
+        let figures = if asks.is_empty() { Vec::new() } else { on_processors::figures(ran) };
+        let other = other_kind(ran, kinds);
+        let of = |one: &SnippetResult| match &other {
+            None => of_item(one, asks, clock),
+            Some(why) => without(one, asks, why),
+        };
+        figures.iter().map(of).collect::<Vec<_>>()
     };
     let counts = report.counts().flat_map(of_count);
-    report.results().filter_map(of).chain(counts).collect()
+    let (runs, processors) = (report.tasks(), report.processors());
+    let tasks = counts.chain(runs.filter_map(of_run));
+    let tasks = tasks.chain(report.sampled().filter_map(of_sample));
+    report.results().filter_map(of).chain(tasks).chain(processors.flat_map(of_processors)).collect()
+}
+
+/// Why there are no metrics of what ran on another kind of core than the boot processor's, whose events they are planned for.
+fn other_kind(ran: &ProcessorsResult, kinds: &[KindOfCores]) -> Option<String> {
+    let core = ran.core?;
+    let boot = kinds.iter().find(|kind| kind.processors.contains(&0))?;
+    (boot.core != core).then(|| {
+        format!(
+            "metrics are planned for the boot processor's events, and its core is of the kind {}, not {core}",
+            boot.core
+        )
+    })
+}
+
+/// The metrics of an item that can have none.
+fn without(result: &SnippetResult, asks: &[Ask], why: &str) -> ItemMetrics {
+    let row = |ask: &Ask| MetricRow { missing: Some(why.to_string()), ..named(ask) };
+    let rows = asks.iter().map(row).collect();
+    ItemMetrics { item: result.item, name: result.name.clone(), rows, ..ItemMetrics::default() }
+}
+
+/// A row that has no value yet.
+fn named(ask: &Ask) -> MetricRow {
+    let metric = &ask.metric;
+    MetricRow {
+        name: metric.name.clone(),
+        unit: metric.unit.clone(),
+        level: metric.level,
+        parent: metric.parent.clone(),
+        below: ask.below.clone(),
+        brief: metric.brief.clone(),
+        ..MetricRow::default()
+    }
 }
 
 /// The metrics of an item.
@@ -108,16 +166,7 @@ pub fn of_item(result: &SnippetResult, asks: &[Ask], clock: Clock) -> ItemMetric
 }
 
 fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
-    let metric = &ask.metric;
-    let mut row = MetricRow {
-        name: metric.name.clone(),
-        unit: metric.unit.clone(),
-        level: metric.level,
-        parent: metric.parent.clone(),
-        below: ask.below.clone(),
-        brief: metric.brief.clone(),
-        ..MetricRow::default()
-    };
+    let mut row = named(ask);
     let counts = match counts(result, ask) {
         Ok(counts) => counts,
         Err(why) => {
@@ -129,8 +178,9 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
         counts.iter().flatten().filter_map(counted_in).map(|pass| pass + 1).collect();
     row.passes = passes.into_iter().collect();
     let tsc = result.metrics.iter().find(|one| one.event == TSC);
+    let of_energy = energy_ticks(result, ask, &counts);
     let values = |figure: &dyn Fn(&Metric) -> Option<f64>| {
-        let ticks = tsc.and_then(figure);
+        let ticks = of_energy.or_else(|| tsc.and_then(figure));
         let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
             Meaning::Event(_) | Meaning::Energy(_) => figure((*count)?),
             Meaning::Tsc => ticks,
@@ -198,6 +248,14 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
         _ => None,
     };
     Ok(ask.meanings.iter().map(of).collect())
+}
+
+/// The time in which the energy of tasks was used, for metrics of nothing but energy and time: events are counted for a little less.
+fn energy_ticks(result: &SnippetResult, ask: &Ask, counts: &[Option<&Metric>]) -> Option<f64> {
+    let alone = result.runs == 0 && result.per == 1 && ask.events().next().is_none();
+    let energy = counts.iter().flatten().find_map(|one| one.energy.as_ref()).filter(|_| alone)?;
+    let [before, after] = energy.ticks;
+    (before == 0).then_some(after as f64)
 }
 
 /// The pass in which an event was counted; energy is of no pass.

@@ -143,6 +143,8 @@ pub struct Ask {
     pub silent: Vec<String>,
     /// Whether its events do not fit into one pass.
     pub spread: bool,
+    /// The set of a count whose events it is made of, by its number; `None`: the item has none.
+    pub set: Option<usize>,
 }
 
 impl Ask {
@@ -152,6 +154,47 @@ impl Ask {
             Some(Meaning::Energy(text)) => Some(text.as_str()),
             _ => None,
         })
+    }
+
+    /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.
+    ///
+    /// # Errors
+    /// The first event that is not among `counted`; energy and time, which are not counted beside samples.
+    pub fn among(mut self, counted: &[String]) -> Result<Self, String> {
+        let of_time = |meaning: &Meaning| match meaning {
+            Meaning::Tsc => true,
+            Meaning::Constant(constant) => constant.is_time(),
+            Meaning::Event(_) | Meaning::Energy(_) => false,
+        };
+        let name = &self.metric.name;
+        if self.energy().next().is_some() || self.meanings.iter().flatten().any(of_time) {
+            return Err(format!(
+                "metric {name}: it needs energy or time, and some of both goes to the interrupts of samples; measure the code in \
+                 [[count]] or [[snippet]]"
+            ));
+        }
+        let has = |text: String| counted.contains(&text);
+        let rings = ["", ":u", ":k"];
+        let all_in = |ring: &&str| self.events().all(|event| has(format!("{event}{ring}")));
+        let Some(ring) = rings.into_iter().find(all_in) else {
+            let sampled = |event: &&str| rings.iter().any(|ring| has(format!("{event}{ring}")));
+            let missing = self.events().find(|event| !sampled(event));
+            let why = missing
+                .map_or("its events are sampled in different rings".to_string(), |event| {
+                    format!("{event} is not sampled")
+                });
+            return Err(format!(
+                "metric {name}: {why}; a [[sample]] has metrics of the events that it samples: sample each of them, or measure the code \
+                 in [[count]]"
+            ));
+        };
+        for meaning in self.meanings.iter_mut().flatten() {
+            if let Meaning::Event(text) = meaning {
+                text.push_str(ring);
+            }
+        }
+        self.silent.iter_mut().for_each(|text| text.push_str(ring));
+        Ok(self)
     }
 
     /// Its events.
@@ -248,7 +291,7 @@ pub fn ask(
     silent.sort();
     silent.dedup();
     let below = tree::below(table, metric);
-    Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false })
+    Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false, set: None })
 }
 
 fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {

@@ -10,13 +10,14 @@ pub(crate) use bindings::{BINDINGS, rows_of_bindings, stale, waiting};
 pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
 pub(crate) use gates::{gates, taken_out};
 
+use super::energy;
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
-    CountResult, CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction, TaskEnd, Uncounted,
+    CountResult, CountValue, CountedEvent, CountedSet, Eviction, TaskEnd, Uncounted,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -52,7 +53,7 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "{}", fit(events(count, &count.events, count.groups), width));
     }
     for one in &count.energy {
-        let _ = writeln!(out, "{}", energy(one));
+        let _ = writeln!(out, "{}", energy::line(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
     out += &super::moves::of_tasks(&count.tasks, count.together.as_ref(), width);
@@ -99,15 +100,6 @@ fn section(count: &CountResult, width: Width) -> String {
         }
     }
     out
-}
-
-/// Energy in a sentence.
-pub(crate) fn energy(one: &CountedEnergy) -> String {
-    let CountedEnergy { event, register, ticks, .. } = one;
-    let [joules, resolution] = [one.joules, one.resolution].map(super::joules);
-    format!(
-        "{event}: {joules} ± {resolution} in {ticks} TSC ticks, of everything that ran ({register})"
-    )
 }
 
 fn plural(number: u64, what: &str) -> String {
@@ -241,10 +233,7 @@ pub(crate) fn point(count: &CountResult) -> Point {
         let data = Data::new().text("event", &format!("{set}{}", event.event));
         point.push("counts", data.plain("value", value));
     }
-    for one in &count.energy {
-        let data = Data::new().text("event", &one.event).plain("joules", one.joules);
-        point.push("energy", data.plain("resolution", one.resolution));
-    }
+    energy::push(&mut point, &count.energy);
     for [task, tsc, event, own, children] in rows_of_readings(count) {
         let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);
         point.push("readings", data.text("own", &own).text("children", &children));
@@ -540,6 +529,7 @@ mod tests {
             unit: 14,
             ticks: 100_663_296,
             update: 1 << 20,
+            ..Default::default()
         });
         let text = |format| {
             let text = render(&report, &Context::default(), format);

@@ -4,6 +4,7 @@ pub(crate) mod checks;
 pub(crate) mod clean;
 pub(crate) mod count;
 pub mod csv;
+pub(crate) mod energy;
 pub mod exact;
 pub(crate) mod facts;
 pub mod forms;

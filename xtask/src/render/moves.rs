@@ -183,6 +183,8 @@ mod tests {
             emulated: true,
             tsc: [0; 2],
             together: together(),
+            energy: vec![],
+            uncounted: vec![],
         })
     }
 

@@ -1,12 +1,13 @@
 //! What ran on several processors at once.
 
-use super::number;
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
+use super::{energy, joules, number};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
-    ContentionRounds, KindOfCores, Machine, ProcessorResult, ProcessorState, ProcessorsResult,
+    ContentionRounds, KindOfCores, Machine, Metric, ProcessorResult, ProcessorState,
+    ProcessorsResult,
 };
 use std::fmt::Write;
 
@@ -83,6 +84,9 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
     let text = format!("per execution, {} on each {on}; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", fit(table(result), columns));
+    for line in energy::of_processors(result) {
+        let _ = writeln!(out, "{line}");
+    }
     let snapshot = &result.snapshot;
     let _ = writeln!(out, "snapshot of all processors: skew {} ticks", snapshot.skew);
     for one in &result.processors {
@@ -152,6 +156,11 @@ fn table(result: &ProcessorsResult) -> Table {
     let longest = result.processors.iter().max_by_key(|one| one.metrics.len());
     let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
     for event in events {
+        let is_energy = |metric: &Metric| metric.event == event && metric.energy.is_some();
+        let figure = match result.processors.iter().any(|one| one.metrics.iter().any(is_energy)) {
+            true => joules,
+            false => number,
+        };
         let name = match event {
             "tsc" => "TSC ticks".to_string(),
             _ if result.emulated => format!("{event} (emulated)"),
@@ -159,10 +168,10 @@ fn table(result: &ProcessorsResult) -> Table {
         };
         let value = |one: &ProcessorResult| {
             let found = one.metrics.iter().find(|metric| metric.event == event);
-            found.map_or("-".to_string(), |metric| number(metric.value.median))
+            found.map_or("-".to_string(), |metric| figure(metric.value.median))
         };
         let sum = result.sums.iter().find(|sum| sum.event == event);
-        let sum = sum.map_or(String::new(), |sum| number(sum.value));
+        let sum = sum.map_or(String::new(), |sum| figure(sum.value));
         let cells = [name].into_iter().chain(result.processors.iter().map(value)).chain([sum]);
         table.add_row(cells.map(Cell::new));
     }
@@ -180,7 +189,7 @@ mod tests {
     use super::*;
     use crate::collect::Numbered;
     use crate::render::csv;
-    use protocol::record::{Metric, Record, Skew, Snapshot, Sum, Uncounted};
+    use protocol::record::{Record, Skew, Snapshot, Sum, Uncounted};
 
     fn metric(event: &str, median: f64) -> Metric {
         let value = protocol::record::Aggregates { median, ..Default::default() };

@@ -37,8 +37,14 @@ fn section(ran: &TasksResult, columns: Width) -> String {
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     out += &ran.together.as_ref().map(together).unwrap_or_default();
     let _ = writeln!(out, "{}", fit(table(ran), columns));
+    for one in &ran.energy {
+        let _ = writeln!(out, "{}", super::energy::line(one));
+    }
     out += &super::moves::of_tasks(&ran.tasks, ran.together.as_ref(), columns);
     out += &faults(&ran.tasks);
+    for one in &ran.uncounted {
+        let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
+    }
     out
 }
 
@@ -246,6 +252,8 @@ mod tests {
             emulated: true,
             tsc: [0; 2],
             together: None,
+            energy: vec![],
+            uncounted: vec![],
         };
         let records = vec![Numbered { seq: 0, record: Record::Tasks(ran) }];
         let report = Report { records, ..Report::default() };
@@ -314,6 +322,8 @@ mod tests {
             emulated: false,
             tsc: [0; 2],
             together: None,
+            energy: vec![],
+            uncounted: vec![],
         };
         let section = super::section(&ran, Width::default());
         let plain = anstream::adapter::strip_str(&section).to_string();

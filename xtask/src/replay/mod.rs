@@ -8,7 +8,9 @@ pub use render::{json, table};
 
 use crate::collect::Numbered;
 use crate::recording::report::{last_machine, registers};
-use protocol::record::{Check, CheckVerdict, CpuidLeaves, Machine, Measure, Msrs, Record};
+use protocol::record::{
+    Check, CheckVerdict, CpuidLeaves, EnergyMeter, Machine, Measure, Msrs, Record,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -205,7 +207,7 @@ fn facts(there: Option<&Machine>, here: Option<&Machine>) -> Vec<FactDifference>
     fn list(all: &[String]) -> Option<String> {
         (!all.is_empty()).then(|| all.join("; "))
     }
-    let facts: [Fact; 9] = [
+    let facts: [Fact; 11] = [
         ("PMU", |one| {
             one.pmu.as_ref().map(|pmu| format!("{:?}, version {}", pmu.architecture, pmu.version))
         }),
@@ -222,6 +224,11 @@ fn facts(there: Option<&Machine>, here: Option<&Machine>) -> Vec<FactDifference>
         ("errata", |one| list(&one.pmu.as_ref()?.errata)),
         ("signs of another user", |one| list(&one.pmu.as_ref()?.conflicts)),
         ("faults", |one| list(&one.pmu.as_ref()?.faults)),
+        ("energy", |one| {
+            let told = |one: &EnergyMeter| format!("{} in 2^-{} J", one.event, one.unit);
+            list(&one.energy.iter().map(told).collect::<Vec<_>>())
+        }),
+        ("no energy", |one| one.energy_absent.clone()),
         ("event table", |one| one.event_tables.as_ref()?.table.clone()),
     ];
     let pair = |(what, fact): Fact| {
@@ -255,15 +262,21 @@ fn of_cpu(records: &[Numbered], cpu: u32) -> Answers {
     cpus(records).into_iter().find(|(one, _)| *one == cpu).map(|(_, all)| all).unwrap_or_default()
 }
 
-/// First and last numbers of registers that nobody holds still: TSC, MPERF, APERF, the last branches, the clock's state,
+/// First and last numbers of registers that nobody holds still: TSC, MPERF, APERF, the last branches, the clock's state, energy used,
 /// instructions retired.
-const RESTLESS: [[u64; 2]; 6] = [
+const RESTLESS: [[u64; 2]; 12] = [
     [0x10, 0x10],
     [0xe7, 0xe8],
     [0x198, 0x198],
     [0x1db, 0x1de],
+    [0x611, 0x611],
+    [0x619, 0x619],
+    [0x639, 0x639],
+    [0x641, 0x641],
+    [0x64d, 0x64d],
     [0xc000_00e7, 0xc000_00e9],
     [0xc001_0063, 0xc001_0063],
+    [0xc001_029a, 0xc001_029b],
 ];
 /// Counters, whose values during the bring-up are those of whatever counted last.
 const COUNTERS: [[u64; 2]; 4] =

@@ -88,6 +88,31 @@ fn x10_a_register_is_named_if_it_holds_something_else_and_somebody_holds_it_stil
 }
 
 #[test]
+fn s4_a_replay_compares_the_energy_that_is_told() {
+    let machine = |unit: u8| {
+        let energy = json!([{ "event": "energy-pkg", "msr": "0x611", "unit": unit }]);
+        records(&[
+            json!({ "type": "machine", "vendor": "v", "brand": "b", "family": 6, "model": 1, "stepping": 0,
+            "topology": { "apic_id": 0, "threads_per_core": 1, "threads_per_package": 1 },
+            "tsc": { "hz": 1, "source": "cpuid", "invariant": false }, "apic": { "mode": "xapic", "timer_hz": 0 },
+            "processors": [], "memory_bytes": 0, "energy": energy }),
+        ])
+    };
+    let [energy] = &compare(&machine(14), &machine(16)).pmu[..] else { panic!("one differs") };
+    assert_eq!(energy.what, "energy");
+    let values = (energy.values.there.as_deref(), energy.values.here.as_deref());
+    assert_eq!(values, (Some("energy-pkg in 2^-14 J"), Some("energy-pkg in 2^-16 J")));
+    assert!(compare(&machine(14), &machine(14)).pmu.is_empty());
+    // What a register has counted is nobody's to hold still; its unit is.
+    let used = |unit, counted| records(&[msrs(false, &[["0x606", unit], ["0x611", counted]], &[])]);
+    assert!(compare(&used("0xa0e03", "0x5"), &used("0xa0e03", "0x9")).registers.is_empty());
+    let [unit] = &compare(&used("0xa0e03", "0x5"), &used("0xa1003", "0x5")).registers[..] else {
+        panic!()
+    };
+    assert_eq!(unit.name, "MSR_RAPL_POWER_UNIT");
+}
+
+#[test]
 fn x10_answers_of_cpuid_differ_leaf_by_leaf_without_those_of_hypervisors() {
     let there = records(&[cpuid(&[
         [1, 0, 1, 2, 3, 4],

@@ -3,20 +3,26 @@
 //! A register moves about once in a millisecond. So an interval begins where one has just moved, and how much all of them move until
 //! the next time is what cannot be told at its end.
 
-use super::{Domain, Energy, Meter};
+use super::{Domain, Energy, Meter, Place, Shared};
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// A processor whose registers of energy can be read.
+/// Processors whose registers of energy can be read.
 pub trait Source {
-    /// What the register of a domain reads, its lower 32 bits.
-    fn read(&mut self, domain: Domain) -> u32;
+    /// What the register of a domain reads there, its lower 32 bits.
+    fn read(&mut self, place: Place) -> u32;
     /// The TSC.
     fn now(&mut self) -> u64;
     /// Ticks of the TSC in a second.
     fn hz(&self) -> u64;
     /// What it reports its energy.
     fn energy(&self) -> &Energy;
+    /// The registers that count a domain's energy of the processors that are measured; without any, that of the boot processor,
+    /// which measures.
+    fn shared(&self, domain: Domain) -> Vec<Shared> {
+        let _ = domain;
+        Vec::from([Shared { reader: 0, processors: Vec::new() }])
+    }
 }
 
 /// Parts of a second: between two looks at a register that should move, and after which it is given up. It should move within 1 ms.
@@ -36,8 +42,8 @@ pub struct Still {
 /// One domain of an interval.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Part {
-    /// The domain.
-    pub domain: Domain,
+    /// Whose register it is.
+    pub place: Place,
     meter: Meter,
     /// Units that its register moved by from one update to the next, at least 1: so much more or less may have been used.
     pub step: u64,
@@ -66,20 +72,21 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Begins where a register has just moved: that of the domain with the smallest unit.
+    /// Begins where a register has just moved: that with the smallest unit, which the boot processor reads if it reads one. Those of
+    /// other packages move at other moments.
     ///
     /// # Errors
     /// It does not move.
-    pub fn begin(domains: &[Domain], source: &mut dyn Source) -> Result<Self, Still> {
+    pub fn begin(places: &[Place], source: &mut dyn Source) -> Result<Self, Still> {
         // The finest one: a register in joules moves rarely.
-        let unit = |domain: &&Domain| source.energy().unit(**domain);
-        let Some(&first) = domains.iter().max_by_key(unit) else {
+        let unit = |place: &&Place| (source.energy().unit(place.domain), place.processor == 0);
+        let Some(&first) = places.iter().max_by_key(unit) else {
             return Ok(Self::default());
         };
         edge(first, source)?;
         let begin = source.now();
         let at = |source: &mut dyn Source| -> Vec<u32> {
-            domains.iter().map(|&domain| source.read(domain)).collect()
+            places.iter().map(|&place| source.read(place)).collect()
         };
         let before = at(source);
         edge(first, source)?;
@@ -89,23 +96,23 @@ impl Interval {
         let mut steps: Vec<u32> = moved.collect();
         // One that moves at other moments, or more rarely, is waited for by itself.
         if steps.contains(&0) {
-            for (step, &domain) in steps.iter_mut().zip(domains).filter(|(step, _)| **step == 0) {
-                let before = source.read(domain);
-                let _ = edge(domain, source);
-                *step = source.read(domain).wrapping_sub(before);
+            for (step, &place) in steps.iter_mut().zip(places).filter(|(step, _)| **step == 0) {
+                let before = source.read(place);
+                let _ = edge(place, source);
+                *step = source.read(place).wrapping_sub(before);
             }
             edge(first, source)?;
             (now, here) = (source.now(), at(source));
         }
         let seconds =
-            domains.iter().map(|&domain| Meter::seconds(source.energy().unit(domain))).min();
-        let part = |(&domain, (&step, &here)): (&Domain, (&u32, &u32))| Part {
-            domain,
+            places.iter().map(|place| Meter::seconds(source.energy().unit(place.domain))).min();
+        let part = |(&place, (&step, &here)): (&Place, (&u32, &u32))| Part {
+            place,
             meter: Meter::begin(here),
             step: u64::from(step).max(1),
         };
         Ok(Self {
-            parts: domains.iter().zip(steps.iter().zip(&here)).map(part).collect(),
+            parts: places.iter().zip(steps.iter().zip(&here)).map(part).collect(),
             begin: now,
             end: now,
             update,
@@ -131,7 +138,7 @@ impl Interval {
 
     fn note(&mut self, source: &mut dyn Source, now: u64) {
         for part in &mut self.parts {
-            part.meter.note(source.read(part.domain));
+            part.meter.note(source.read(part.place));
         }
         self.late |= now.wrapping_sub(self.read) / 2 > self.gap;
         (self.end, self.read) = (now, now);
@@ -143,7 +150,7 @@ impl Interval {
         self.late
     }
 
-    /// Each domain, in the order requested.
+    /// Each register, in the order requested.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
@@ -163,12 +170,12 @@ impl Interval {
 }
 
 /// Waits until the register moves.
-fn edge(domain: Domain, source: &mut dyn Source) -> Result<(), Still> {
+fn edge(place: Place, source: &mut dyn Source) -> Result<(), Still> {
     let (begin, hz) = (source.now(), source.hz());
-    let reads = source.read(domain);
+    let reads = source.read(place);
     loop {
         let looked = source.now();
-        if source.read(domain) != reads {
+        if source.read(place) != reads {
             return Ok(());
         }
         if looked.wrapping_sub(begin) > hz / GIVEN_UP {

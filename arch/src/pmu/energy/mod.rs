@@ -6,9 +6,11 @@
 
 mod interval;
 mod meter;
+mod place;
 
 pub use interval::{Interval, Part, Source, Still};
 pub use meter::Meter;
+pub use place::{Located, Place, Shared, shared};
 
 use super::access::{Registers, leaves};
 use crate::cpu::{Identity, Vendor, has_leaf};
@@ -115,7 +117,9 @@ pub enum NoEnergy {
     #[error("MSR {0:#x}, the unit of energy, reads 0: RAPL is hidden, as by a hypervisor")]
     NoUnit(u32),
     /// Nothing reads energy here.
-    #[error("energy is only read before and after a whole [[snippet]] or [[count]]")]
+    #[error(
+        "energy is only read before and after a whole [[snippet]], [[processors]], [[run]] or [[count]]"
+    )]
     NotHere,
     /// Silvermont or Airmont.
     #[error("Silvermont and Airmont report energy in other units, which are not supported")]
@@ -202,6 +206,12 @@ impl Energy {
             Domain::Platform => self.units[2],
             _ => self.units[0],
         }
+    }
+
+    /// Whether the registers are AMD's.
+    #[must_use]
+    pub const fn is_amd(&self) -> bool {
+        self.amd
     }
 
     /// The register of a domain.

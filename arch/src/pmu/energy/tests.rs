@@ -80,7 +80,7 @@ impl Clocked {
 }
 
 impl Source for Clocked {
-    fn read(&mut self, domain: Domain) -> u32 {
+    fn read(&mut self, Place { domain, .. }: Place) -> u32 {
         self.pmu.set_time(self.time);
         self.pmu.rdmsr(self.energy.register(domain).unwrap()).unwrap() as u32
     }
@@ -101,7 +101,7 @@ const UPDATE: u64 = 1 << pmu_model::model::energy::UPDATE;
 #[test]
 fn s4_an_interval_begins_at_an_update_and_knows_its_step() {
     let mut source = Clocked::new(Model::Skylake, 12_345_678);
-    let domains = [Domain::Package, Domain::Memory];
+    let domains = [Domain::Package, Domain::Memory].map(Place::from);
     let mut interval = Interval::begin(&domains, &mut source).unwrap();
     assert!(source.time % UPDATE < 10_000, "not at an update");
     source.time += 3 * UPDATE;
@@ -121,8 +121,8 @@ fn s4_an_interval_begins_at_an_update_and_knows_its_step() {
 struct Phases(u64, Energy);
 
 impl Source for Phases {
-    fn read(&mut self, domain: Domain) -> u32 {
-        match domain {
+    fn read(&mut self, place: Place) -> u32 {
+        match place.domain {
             Domain::Memory => 7 * ((self.0 + 500_000) / 2_000_000) as u32,
             _ => 100 * (self.0 / 1_000_000) as u32,
         }
@@ -145,7 +145,7 @@ fn s4_a_register_that_moves_at_other_moments_knows_its_own_step() {
     for start in (0..40).map(|part| part * 100_000) {
         let mut source = Phases(start, energy);
         // Of equal units the last one is waited for: the quick one, between whose updates the memory may not move.
-        let domains = [Domain::Memory, Domain::Package];
+        let domains = [Domain::Memory, Domain::Package].map(Place::from);
         let mut interval = Interval::begin(&domains, &mut source).unwrap();
         source.0 += 10_000_000;
         interval.end(&mut source);
@@ -161,11 +161,11 @@ fn s4_a_register_that_moves_at_other_moments_knows_its_own_step() {
 fn s4_an_interval_goes_over_a_wrap() {
     let before = (pmu_model::model::energy::WRAP - 10) * UPDATE;
     let mut source = Clocked::new(Model::Zen4, before);
-    let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
-    let high = source.read(Domain::Package);
+    let mut interval = Interval::begin(&[Domain::Package.into()], &mut source).unwrap();
+    let high = source.read(Domain::Package.into());
     source.time += 20 * UPDATE;
     interval.end(&mut source);
-    assert!(source.read(Domain::Package) < high, "it did not wrap");
+    assert!(source.read(Domain::Package.into()) < high, "it did not wrap");
     assert_eq!(interval.parts()[0].units(), 20 * 1024);
     assert!(!interval.is_late());
 }
@@ -175,7 +175,7 @@ fn s4_a_register_that_may_have_wrapped_twice_is_not_believed() {
     for (seconds, late) in [(30, false), (33, true)] {
         for kept in [false, true] {
             let mut source = Clocked::new(Model::Zen4, 0);
-            let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
+            let mut interval = Interval::begin(&[Domain::Package.into()], &mut source).unwrap();
             for _ in 0..seconds {
                 source.time += 1_000_000_000;
                 if kept {
@@ -192,7 +192,7 @@ fn s4_a_register_that_may_have_wrapped_twice_is_not_believed() {
 fn s4_a_register_that_stands_still_is_named() {
     let mut source = Clocked::new(Model::Skylake, 0);
     source.pmu.set_mutation(Some(Mutation::EnergyStandsStill));
-    let still = Interval::begin(&[Domain::Package], &mut source).unwrap_err();
+    let still = Interval::begin(&[Domain::Package.into()], &mut source).unwrap_err();
     assert!(
         still.to_string().starts_with("the register does not change: it read 0xfff"),
         "{still}"
@@ -231,7 +231,7 @@ struct Halted {
 }
 
 impl Source for Halted {
-    fn read(&mut self, _: Domain) -> u32 {
+    fn read(&mut self, _: Place) -> u32 {
         self.reads += 1;
         self.value
     }
@@ -251,7 +251,7 @@ impl Source for Halted {
 fn s4_a_register_that_stands_still_is_given_up_after_a_tenth_of_a_second() {
     let energy = Energy::probe(&mut pmu(Model::Skylake, None)).unwrap();
     let mut source = Halted { time: 0, value: 5, reads: 0, energy };
-    let still = Interval::begin(&[Domain::Package], &mut source).unwrap_err();
+    let still = Interval::begin(&[Domain::Package.into()], &mut source).unwrap_err();
     assert_eq!((still.reads, still.ms), (5, 100));
     assert!((100_000..101_000).contains(&source.time), "{}", source.time);
 }
@@ -260,7 +260,7 @@ fn s4_a_register_that_stands_still_is_given_up_after_a_tenth_of_a_second() {
 #[test]
 fn s4_registers_are_read_again_when_they_could_wrap_and_not_before() {
     let mut source = Clocked::new(Model::Zen4, 0);
-    let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
+    let mut interval = Interval::begin(&[Domain::Package.into()], &mut source).unwrap();
     let gap = Meter::seconds(source.energy.unit(Domain::Package)) * 1_000_000_000 / 2;
     let first = interval.clone();
     source.time += gap / 2;

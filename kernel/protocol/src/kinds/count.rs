@@ -1,6 +1,6 @@
 //! Events that are counted while tasks run.
 
-use super::tasks::of_moves;
+use super::tasks::{of_energy, of_moves};
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Count;
 use crate::limits::{self, LimitError};
@@ -64,7 +64,7 @@ impl ItemRecord for CountResult {
             all.push(figure(format!("{set}passes"), number(passes)));
             events.iter().for_each(|event| of_event(self, &set, event, &mut all));
         }
-        all.extend(self.energy.iter().map(|one| figure(&*one.event, one.joules)));
+        all.extend(of_energy(&self.energy));
         let readings = self.named_readings().into_iter();
         all.extend(readings.map(|(name, value)| figure(name, scaled(&value))));
         let bindings = self.named_bindings().into_iter();

@@ -3,7 +3,7 @@
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Tasks;
 use crate::limits::LimitError;
-use crate::record::{TaskResult, TasksResult, Uncounted};
+use crate::record::{CountedEnergy, TaskResult, TasksResult, Uncounted};
 use crate::verdict::{Figure, figure};
 use crate::workload::{self, Workload};
 use alloc::format;
@@ -58,16 +58,22 @@ impl ItemRecord for TasksResult {
                 all.push(figure(name, user.map(|count| count as f64)));
             }
         }
+        all.extend(of_energy(&self.energy));
         all
     }
 
     fn uncounted(&self) -> Vec<Uncounted> {
-        Vec::new()
+        self.uncounted.clone()
     }
 
     fn tasks(&self) -> &[TaskResult] {
         &self.tasks
     }
+}
+
+/// Energy by its event's name, over all packages; where there are several, each behind the number of the processor that read it.
+pub(super) fn of_energy(energy: &[CountedEnergy]) -> impl Iterator<Item = Figure> {
+    CountedEnergy::sums(energy).into_iter().map(|(name, joules)| figure(name, Some(joules)))
 }
 
 /// How often each task moved that may.

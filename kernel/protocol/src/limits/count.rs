@@ -4,6 +4,7 @@ use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, rang
 use super::{gate, moving, schedule};
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
+use alloc::borrow::Cow;
 
 pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     name(&count.name)?;
@@ -18,10 +19,7 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
         check_requests(set.requests, least)?;
         check_bind(set.bind, &count.workload)?;
     }
-    range("the number of energies", count.energy.len() as u64, 0, MAX_EVENTS as u64)?;
-    for energy in &count.energy {
-        length("the text of an event", energy.len(), MAX_EVENT_BYTES)?;
-    }
+    check_energy(&count.energy)?;
     moving::check_count(count)?;
     if count.interval_ns > 0 {
         check_series(count)?;
@@ -33,6 +31,12 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
         check_console(count)?;
     }
     gate::check(count)
+}
+
+/// Energy of a whole item.
+pub(crate) fn check_energy(energy: &[Cow<str>]) -> Result<(), LimitError> {
+    range("the number of energies", energy.len() as u64, 0, MAX_EVENTS as u64)?;
+    energy.iter().try_for_each(|one| length("the text of an event", one.len(), MAX_EVENT_BYTES))
 }
 
 /// The console is on the processor of the tasks, and says itself when sets count.

@@ -248,7 +248,12 @@ mod tests {
             let one = crate::workload::tests::task("t", None);
             let tasks = alloc::vec![crate::workload::Task { bits, loop_counter: Counter, ..one }];
             let workload = crate::workload::Workload { tasks, tick_ns: 0, jitter: None };
-            let items = crate::workload::Tasks { name: "n".into(), workload, limit_us: 1 };
+            let items = crate::workload::Tasks {
+                name: "n".into(),
+                workload,
+                limit_us: 1,
+                energy: Vec::new(),
+            };
             check_job(&Job { items: alloc::vec![Item::Tasks(items)], ..job(above.clone()) })
         };
         assert_eq!(

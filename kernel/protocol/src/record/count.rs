@@ -113,6 +113,37 @@ pub struct CountedEnergy {
     pub ticks: u64,
     /// TSC ticks from one update of the register to the next.
     pub update: u64,
+    /// The number of the processor that read it.
+    #[serde(default, skip_serializing_if = "is_boot")]
+    pub reader: u32,
+    /// Processors of the item in the package, or the core, that the register counts: it was read once for all of them. Absent: the
+    /// reader alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
+}
+
+impl CountedEnergy {
+    /// Joules by the event's name, over all packages; where there are several, those of each behind the number of the processor that
+    /// read it.
+    #[must_use]
+    pub fn sums(all: &[Self]) -> Vec<(String, f64)> {
+        let mut sums: Vec<(String, f64)> = Vec::new();
+        for (index, one) in all.iter().enumerate() {
+            let same = || all.iter().filter(|other| other.event == one.event);
+            if all[..index].iter().all(|other| other.event != one.event) {
+                sums.push((one.event.clone(), same().map(|other| other.joules).sum()));
+            }
+            if same().nth(1).is_some() {
+                sums.push((format!("{}, cpu {}", one.event, one.reader), one.joules));
+            }
+        }
+        sums
+    }
+}
+
+/// Whether it is the boot processor.
+pub(super) fn is_boot(number: &u32) -> bool {
+    *number == 0
 }
 
 impl CountResult {

@@ -152,6 +152,13 @@ pub struct EnergyReading {
     pub ticks: [u64; 2],
     /// TSC ticks from one update of the register to the next.
     pub update: u64,
+    /// The number of the processor that read it.
+    #[serde(default, skip_serializing_if = "super::count::is_boot")]
+    pub reader: u32,
+    /// Processors of the item in the package, or the core, that the register counts: it was read once for all of them. Absent: the
+    /// reader alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
 }
 
 /// How an event was counted.

@@ -1,6 +1,6 @@
 //! How a workload's tasks ran.
 
-use super::{Fault, Hex, Miss, Verdict};
+use super::{CountedEnergy, Fault, Hex, Miss, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -43,6 +43,12 @@ pub struct TasksResult {
     /// How several processors worked together; absent if one ran all tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
+    /// Energy that was used meanwhile, by everything that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<CountedEnergy>,
+    /// Energy that could not be read, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
 }
 
 /// How several processors ran the tasks of one item.

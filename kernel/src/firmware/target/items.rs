@@ -147,6 +147,17 @@ impl run::Machine for Target<'_> {
         counting::count(item, self.item, self.machine, &mut processors)
     }
 
+    fn measure_energy_of(&mut self, processors: &[u32]) {
+        if let Ok(meters) = &mut self.meters {
+            meters.measure(processors);
+        }
+    }
+
+    fn processors_of(&mut self, item: &Count) -> Vec<u32> {
+        let in_use: Vec<u16> = self.machine.kinds.iter().map(|(number, _)| *number).collect();
+        named_cpus(item, &in_use).into_iter().map(u32::from).collect()
+    }
+
     fn kinds(&mut self) -> Vec<(u16, Option<CoreKind>)> {
         self.machine.kinds.clone()
     }

@@ -12,6 +12,7 @@ use arch::call::{Function, Trap};
 use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
 use arch::pmu::Gate;
+use arch::pmu::energy::Source;
 use arch::time::tsc;
 use kernel::energy::Meters;
 use kernel::snippet::events::{Counted, Plan};
@@ -166,10 +167,7 @@ impl Runner for Target<'_> {
     }
 
     fn meters(&mut self) -> Meters<'_> {
-        match &mut self.meters {
-            Ok(meters) => Ok(meters),
-            Err(none) => Err(*none),
-        }
+        self.meters.as_mut().map(|meters| meters as &mut dyn Source).map_err(|none| *none)
     }
 
     fn metrics_overflowed(&self) -> bool {

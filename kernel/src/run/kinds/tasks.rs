@@ -2,14 +2,48 @@
 
 use super::{Failure, Machine, Run};
 use crate::energy::{self, Wanted};
-use alloc::string::ToString;
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use protocol::job::{Count, Tasks};
-use protocol::record::{CountResult, Record, TasksResult, Verdict};
+use protocol::record::{CountResult, CountedEnergy, Record, TasksResult, Uncounted, Verdict};
+
+/// What ran, and what it used meanwhile.
+struct Metered<T> {
+    ran: T,
+    tsc: [u64; 2],
+    energy: Vec<CountedEnergy>,
+    uncounted: Vec<Uncounted>,
+}
+
+/// Has `work` done, and reads the energy that the packages of these processors use meanwhile.
+fn metered<T, M: Machine>(
+    (texts, processors): (&[Cow<str>], &[u32]),
+    run: &mut Run<M>,
+    work: impl FnOnce(&mut M) -> Result<T, String>,
+) -> Result<Metered<T>, Failure> {
+    let wanted: Vec<Wanted> = texts.iter().filter_map(|one| Wanted::of_text(one)).collect();
+    // The boot processor alone is what is read without being named.
+    let named = if wanted.is_empty() || processors == [0] { &[] } else { processors };
+    run.machine.measure_energy_of(named);
+    let mut uncounted = Vec::new();
+    let had = energy::had(&wanted, run.machine.meters(), &mut uncounted);
+    let mut used = energy::begin(&had, run.machine.meters());
+    let (ran, tsc) = run.timed(|run| work(run.machine));
+    if let Some(Ok(used)) = &mut used
+        && let Ok(source) = run.machine.meters()
+    {
+        used.end(source);
+    }
+    let energy = energy::totals(&had, run.machine.meters(), used, &mut uncounted);
+    run.machine.measure_energy_of(&[]);
+    Ok(Metered { ran: ran.map_err(Failure::refused)?, tsc, energy, uncounted })
+}
 
 pub(super) fn run(item: &Tasks, run: &mut Run<impl Machine>) -> Result<Record, Failure> {
-    let (ran, tsc) = run.timed(|run| run.machine.tasks(item));
-    let summary = ran.map_err(Failure::refused)?;
+    let processors: Vec<u32> = item.workload.cpus().into_iter().map(u32::from).collect();
+    let Metered { ran: summary, tsc, energy, uncounted } =
+        metered((&item.energy, &processors), run, |machine| machine.tasks(item))?;
     Ok(Record::Tasks(TasksResult {
         item: run.index,
         name: item.name.to_string(),
@@ -24,23 +58,16 @@ pub(super) fn run(item: &Tasks, run: &mut Run<impl Machine>) -> Result<Record, F
         emulated: summary.user_instructions.is_some() && run.machine.is_emulated(),
         tsc,
         together: summary.together,
+        energy,
+        uncounted,
     }))
 }
 
 pub(super) fn count(item: &Count, run: &mut Run<impl Machine>) -> Result<Record, Failure> {
-    let wanted: Vec<Wanted> = item.energy.iter().filter_map(|one| Wanted::of_text(one)).collect();
-    let mut uncounted = Vec::new();
-    let had = energy::had(&wanted, run.machine.meters(), &mut uncounted);
-    let mut used = energy::begin(&had, run.machine.meters());
-    let (counted, tsc) = run.timed(|run| run.machine.count(item));
-    if let Some(Ok(used)) = &mut used
-        && let Ok(source) = run.machine.meters()
-    {
-        used.end(source);
-    }
-    let mut result = counted.map_err(Failure::refused)?;
-    result.energy = energy::totals(&had, run.machine.meters(), used, &mut uncounted);
+    let processors = run.machine.processors_of(item);
+    let Metered { ran: mut result, tsc, energy, uncounted } =
+        metered((&item.energy, &processors), run, |machine| machine.count(item))?;
     result.uncounted.extend(uncounted);
     let (name, emulated) = (item.name.to_string(), run.machine.is_emulated());
-    Ok(Record::Count(CountResult { item: run.index, name, emulated, tsc, ..result }))
+    Ok(Record::Count(CountResult { item: run.index, name, emulated, tsc, energy, ..result }))
 }

@@ -15,6 +15,7 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
             name: Cow::Borrowed("work"),
             workload: protocol::workload::Workload::default(),
             limit_us: 1,
+            energy: Vec::new(),
         };
         let job = Job { items: vec![Item::Tasks(item)], ..job(vec![]) };
         let mut report = Report::new(Buffer::default());

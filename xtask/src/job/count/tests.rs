@@ -65,6 +65,35 @@ fn s4_energy_is_of_the_whole_item_and_takes_no_place_among_the_events() {
 }
 
 #[test]
+fn s4_energy_of_sets_is_of_the_item_and_read_once() {
+    let job = |set: &str| {
+        let start = JOB.find("[[count.task]]").unwrap();
+        let sets = "[[count.set]]\nevents = [\"instructions:u\", \"energy-pkg\"]\n[[count.set]]\nname = \"b\"\n";
+        let text = format!("[[count]]\nevents = [\"energy-ram\"]\n{}{sets}{set}", &JOB[start..]);
+        let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu);
+        packed.map(|packed| packed.job).map_err(|error| error.to_string())
+    };
+    let found = job("events = [\"cycles:u\", \"energy-pkg\"]\n").unwrap();
+    let [Item::Count(count)] = &found.items[..] else { panic!("{found:?}") };
+    assert_eq!(count.energy, ["energy-ram", "energy-pkg"]);
+    let events: Vec<usize> = count.sets.iter().map(|set| set.requests.len()).collect();
+    assert_eq!(events, [1, 1]);
+    for (set, why) in [
+        (
+            "events = [\"energy-pkg\"]\n",
+            "set `b` counts nothing but energy, which is of the whole item; give energy-pkg to the item's own events",
+        ),
+        (
+            "events = [\"cycles:u\", \"energy-cores\"]\nuntil-us = 5\n",
+            "set `b` comes and goes, and energy is read before and after the whole item; give energy-cores to",
+        ),
+    ] {
+        let error = job(set).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn m14_m3_addresses_are_labels_and_offsets_of_a_task() {
     let gate =
         "start-at = [\"second:go\", \"second:+0\"]\nstop-at = [\"second:go+2\", \"second:0x5\"]";

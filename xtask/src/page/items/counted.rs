@@ -5,9 +5,10 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    BINDINGS, READINGS, all_uncounted, console, cpus, energy, gates, inherited_from_afar, lost,
+    BINDINGS, READINGS, all_uncounted, console, cpus, gates, inherited_from_afar, lost,
     rows_of_bindings, rows_of_readings, share as counted_share, stale, taken_out, value, waiting,
 };
+use crate::render::energy;
 use crate::render::tasks::{label, together, too_short};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
@@ -25,7 +26,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     if !count.events.is_empty() {
         parts.extend(events(count, &count.events, count.groups));
     }
-    parts.extend(count.energy.iter().map(|one| Part::Text(energy(one) + ".")));
+    parts.extend(count.energy.iter().map(|one| Part::Text(energy::line(one) + ".")));
     for set in &count.sets {
         parts.push(Part::Heading(format!("Set {}, bound to {}", set.name, set.bind)));
         let what = if set.events.is_empty() { "no counts" } else { "lost" };

@@ -1,10 +1,10 @@
 //! What ran on several processors at once.
 
 use super::{note, snippet, table};
-use crate::render::number;
 use crate::render::processors::{contention, late};
+use crate::render::{energy, joules, number};
 use html_report::model::{Cell, Part, Spread, Tone};
-use protocol::record::{ProcessorResult, ProcessorsResult};
+use protocol::record::{Metric, ProcessorResult, ProcessorsResult};
 
 pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
     let skew = &result.start_skew;
@@ -32,6 +32,8 @@ pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
         parts.push(Part::Heading("Distribution over the runs, undivided".to_string()));
         parts.push(Part::Spreads(spreads));
     }
+    let used = energy::of_processors(result).into_iter();
+    parts.extend(used.map(|text| Part::Text(text + ".")));
     parts.push(snapshot(result));
     for one in &result.processors {
         if let Some(seen) = &one.interrupts {
@@ -66,12 +68,15 @@ fn figures(result: &ProcessorsResult) -> Part {
     let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
     let mut rows: Vec<Vec<Cell>> = events
         .map(|event| {
+            let is_energy = |metric: &Metric| metric.event == event && metric.energy.is_some();
+            let energy = result.processors.iter().any(|one| one.metrics.iter().any(is_energy));
+            let figure = if energy { joules } else { number };
             let value = |one: &ProcessorResult| {
                 let found = one.metrics.iter().find(|metric| metric.event == event);
-                Cell::text(found.map_or("–".to_string(), |metric| number(metric.value.median)))
+                Cell::text(found.map_or("–".to_string(), |metric| figure(metric.value.median)))
             };
             let sum = result.sums.iter().find(|sum| sum.event == event);
-            let sum = Cell::text(sum.map_or(String::new(), |sum| number(sum.value)));
+            let sum = Cell::text(sum.map_or(String::new(), |sum| figure(sum.value)));
             [Cell::text(event)]
                 .into_iter()
                 .chain(result.processors.iter().map(value))

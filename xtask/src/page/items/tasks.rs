@@ -1,6 +1,7 @@
 //! How tasks ran.
 
 use super::{note, table};
+use crate::render::energy;
 use crate::render::tasks::{label, sentence, together, too_short};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{TaskEnd, TaskResult, TasksResult};
@@ -18,9 +19,12 @@ pub(crate) fn parts(ran: &TasksResult) -> Vec<Part> {
     }
     let mut parts = vec![Part::Text(text + ".")];
     parts.extend(ran.together.as_ref().map(|one| Part::Text(plain(&together(one)))));
+    parts.extend(ran.energy.iter().map(|one| Part::Text(energy::line(one) + ".")));
     parts.push(of_tasks(&ran.tasks, ran.emulated));
     parts.extend(super::moves::of_tasks(&ran.tasks, ran.together.as_ref()));
     parts.extend(faults(&ran.tasks));
+    let uncounted = ran.uncounted.iter().map(|one| format!("{}: {}", one.event, one.reason));
+    parts.extend(uncounted.map(|text| note(Tone::Warn, "not counted", text)));
     if !ran.interrupts.is_empty() {
         let row = |one: &protocol::record::VectorCount| {
             vec![Cell::text(format!("{:#x}", one.vector)), Cell::text(one.count.to_string())]

@@ -48,7 +48,9 @@ fn a_job_has_its_greatest_number_of_items_and_not_one_more() {
 fn each_kind_of_item_has_a_name() {
     let suite = |name| Item::Conformance(Conformance { name, checks: alloc::vec![] });
     let workload = sampling().workload;
-    let tasks = |name| Item::Tasks(Tasks { name, workload: workload.clone(), limit_us: 1 });
+    let tasks = |name| {
+        Item::Tasks(Tasks { name, workload: workload.clone(), limit_us: 1, energy: Vec::new() })
+    };
     let sample = |name| Item::Sample(Sampling { name, ..sampling() });
     let kinds: [&dyn Fn(Cow<'static, str>) -> Item<'static>; 3] = [&suite, &tasks, &sample];
     for kind in kinds {
@@ -195,7 +197,7 @@ fn x3_a_task_names_one_of_the_programs_that_there_can_be() {
     let check = |program| {
         let tasks = alloc::vec![Task { program: Some(program), ..task("t", None) }];
         let workload = Workload { tasks, tick_ns: 0, jitter: None };
-        said(Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1 }))
+        said(Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1, energy: Vec::new() }))
     };
     assert_eq!(check(MAX_PROGRAMS as u16 - 1), None);
     let over = check(MAX_PROGRAMS as u16).unwrap();

@@ -1,0 +1,69 @@
+//! Counts beside samples as metrics take them: what the counters saw that were sampled by, and what counters without interrupts
+//! counted of the same events meanwhile.
+
+use super::counted::{metric, result};
+use super::evaluate::{Clock, ItemMetrics, of_item};
+use super::request::Ask;
+use protocol::record::{Counting, Metric, SampleResult, SampledCount, SnippetResult};
+
+/// Events whose other counts are combined at most: as many as there are counters on any processor.
+const MOST: usize = 12;
+
+/// The metrics of a sample. Each is of what the sampled counters saw; its spread reaches to what it is with the counts of those
+/// that raised no interrupts.
+#[must_use]
+pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> ItemMetrics {
+    let mut item = of_item(&figures(sample, &|_| false), asks, clock);
+    for (ask, row) in asks.iter().zip(&mut item.rows) {
+        let own = |event: &str| ask.events().any(|text| text == event);
+        let counts: Vec<&SampledCount> =
+            sample.events.iter().filter(|count| own(&count.event)).collect();
+        let (Some(value), true) = (row.value, counts.len() <= MOST) else { continue };
+        let unknown = counts.iter().filter(|count| count.witness.is_none());
+        row.untrusted.extend(unknown.map(|count| {
+            format!(
+                "{}: no counter was free to count it beside its {} samples, so what passed at their interrupts is not known",
+                count.event, count.overflows
+            )
+        }));
+        if counts.iter().any(|count| count.witness.is_none()) {
+            row.spread = None;
+            continue;
+        }
+        let value_of = |combination: u32| {
+            let flipped = |event: &str| {
+                let place = counts.iter().position(|count| count.event == event);
+                place.is_some_and(|place| combination & 1 << place != 0)
+            };
+            let rows = of_item(&figures(sample, &flipped), std::slice::from_ref(ask), clock).rows;
+            rows.first().and_then(|row| row.value)
+        };
+        let others = (1..1_u32 << counts.len()).filter_map(value_of);
+        let reach = |[least, most]: [f64; 2], value: f64| [least.min(value), most.max(value)];
+        row.spread = Some(others.fold([value; 2], reach));
+    }
+    item
+}
+
+/// What the counter of a sampled event saw.
+fn saw(count: &SampledCount) -> u64 {
+    let periods = (count.overflows + count.throttled) * count.period;
+    count.ended.unwrap_or(periods) + count.rest
+}
+
+/// The counts; of events that are `flipped`, of the counter beside.
+fn figures(sample: &SampleResult, flipped: &dyn Fn(&str) -> bool) -> SnippetResult {
+    let figure = |count: &SampledCount| -> Option<Metric> {
+        let counter = count.counter.clone()?;
+        let (name, remarks) = (count.event.clone(), count.remarks.clone());
+        let counting = Counting { name, counter, pass: 0, remarks };
+        let value = count.witness.filter(|_| flipped(&count.event)).unwrap_or_else(|| saw(count));
+        Some(metric(&count.event, value as f64, Some(counting)))
+    };
+    let metrics = sample.events.iter().filter_map(figure).collect();
+    let (name, uncounted) = (sample.name.clone(), sample.uncounted.clone());
+    result(sample.item, name, metrics, uncounted, (sample.emulated, sample.tsc))
+}
+
+#[cfg(test)]
+mod tests;
