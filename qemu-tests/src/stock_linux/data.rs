@@ -53,7 +53,8 @@ fn place(source: u64) -> String {
         1 if miss => "not L1",
         2 if hit => "LFB",
         4 if hit => "L2",
-        8 if hit => "L3",
+        // Before Zen 4 also a cache of the same node: PERF_MEM_LVL_REM_CCE1.
+        8 | 0x88 if hit => "L3",
         0x10 if hit => "memory",
         _ => return format!("level {level:#x}"),
     };
@@ -83,6 +84,7 @@ mod tests {
         let of = |level: u64, snoop: u64| place(level << 5 | snoop << 19 | 2);
         assert_eq!(of(0x82, 4), "memory, snoop hit");
         assert_eq!(of(0x42, 8), "L3, snoop missed");
+        assert_eq!(of(0x442, 1), "L3");
         assert_eq!(of(0xc, 1), "not L1");
         assert_eq!(of(0x20, 2), "level 0x4");
         assert_eq!((of(1, 1), place(0x508_0021)), ("unknown".to_string(), String::new()));
