@@ -1,12 +1,11 @@
-//! What barecount takes of code, with Linux' own drivers and the distribution's `perf` as the judges: where the slots went, where data
-//! came from, and who called. Skipped where the packages cannot be had.
+//! What barecount takes of code, with Linux' own drivers and the distribution's `perf` as the judges: where data came from, and
+//! who called. Skipped where the packages cannot be had.
 
 use pmu_model::Model;
 use qemu_tests::Guest;
 use qemu_tests::stock_linux::kernel_log;
 use qemu_tests::stock_linux::known::{Kind, Program};
 use qemu_tests::stock_linux::machine::Machine;
-use qemu_tests::stock_linux::perf;
 use qemu_tests::stock_linux::steps::{Console, Step};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,6 +16,11 @@ use xtask::machine::Given;
 /// Nanoseconds of the guest's clock for an instruction, and cycles, as a power of two.
 pub(crate) const SHIFT: u8 = 2;
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(400);
+/// What the PMU says of event 03/82, which `perf mem` asks for beside that of Golden Cove's loads, and of the latter until it is there.
+const AUXILIARY: [&str; 2] = [
+    "18203 is one that never happens in this machine",
+    "101cd is one that counts only while event 03/82 is counted",
+];
 /// Where user memory ends.
 const KERNEL: u64 = 1 << 47;
 
@@ -44,76 +48,11 @@ pub(crate) fn boot_with(
     eprintln!("{model:?}:\n{}", ran.console.0);
     let log = ran.console.output("log");
     assert_eq!(kernel_log::complaints(&log), [""; 0], "{log}");
-    let said = ran.pmu_said.iter().find(|said| !said.starts_with("the guest is stepped"));
-    assert_eq!(said, None);
+    let usual = |said: &&String| {
+        said.starts_with("the guest is stepped") || AUXILIARY.iter().any(|one| said.ends_with(one))
+    };
+    assert_eq!(ran.pmu_said.iter().find(|said| !usual(said)), None);
     Some(ran.console)
-}
-
-/// MOV from the stack, DEC, JNZ.
-const LOOP: Program = Program { kind: Kind::Loop, rounds: 5_000_000 };
-/// The first level, by perf's names, and its parts of the slots of [`LOOP`], where an instruction has `width` slots in each of its four
-/// cycles: one of the last retires, the others of a taken branch are the front end's, all others the back end's.
-fn parts(width: f64) -> [(&'static str, f64); 4] {
-    let each = 4.0 * width;
-    [
-        ("topdown-retiring", 1.0 / each),
-        ("topdown-bad-spec", 0.0),
-        ("topdown-fe-bound", (each - 1.0) / 3.0 / each),
-        ("topdown-be-bound", 2.0 * (each - 1.0) / 3.0 / each),
-    ]
-}
-
-/// What the register rounds off is less than this part of the slots; a little more is what begins and ends the program.
-const SHARE: f64 = 2.0 / 255.0;
-
-fn topdown(model: Model, width: f64) {
-    let names = parts(width).map(|(name, _)| name).join(",");
-    let run = LOOP.command();
-    let Some(console) = boot(
-        model,
-        &[
-            ("parts", format!("perf stat -x, -e '{{slots,{names}}}:u' {run}")),
-            ("tree", format!("perf stat --topdown {run}")),
-        ],
-    ) else {
-        return;
-    };
-    let output = console.output("parts");
-    let counts = perf::counts(&output);
-    let value = |name: &str| {
-        let found = counts.iter().find(|one| one.event.starts_with(name));
-        found.and_then(|one| one.value).unwrap_or_else(|| panic!("{name}: {output}"))
-    };
-    let slots = value("slots");
-    let by_hand = LOOP.counts().instructions as f64 * 4.0 * width;
-    assert!((slots / by_hand - 1.0).abs() < 1e-3, "{by_hand}: {output}");
-    for (name, part) in parts(width) {
-        let seen = value(name) / slots;
-        assert!((seen - part).abs() < SHARE, "{name}: {seen}, not {part}: {output}");
-    }
-    // The tree has the same in per cent, of the kernel's part as well.
-    // With colours where much is lost.
-    let tree = console.output("tree").replace("\u{1b}[31m", "").replace("\u{1b}[m", "");
-    let percents: Vec<f64> = tree
-        .split_whitespace()
-        .filter_map(|word| word.strip_suffix('%'))
-        .filter_map(|number| number.parse().ok())
-        .collect();
-    let [retiring, bad, frontend, backend, ..] = percents[..] else { panic!("{tree}") };
-    let expected = parts(width).map(|(_, part)| 100.0 * part);
-    for (seen, expected) in [retiring, bad, frontend, backend].iter().zip(expected) {
-        assert!((seen - expected).abs() < 3.0, "{seen}, not {expected}: {tree}");
-    }
-}
-
-#[test]
-fn s3_linux_tells_where_the_slots_of_the_emulated_ice_lake_went() {
-    topdown(Model::IceLake, 5.0);
-}
-
-#[test]
-fn s3_linux_tells_where_the_slots_of_the_emulated_sapphire_rapids_went() {
-    topdown(Model::SapphireRapids, 6.0);
 }
 
 /// A hexadecimal number, if it is one.

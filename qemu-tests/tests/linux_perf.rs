@@ -300,15 +300,29 @@ fn perf_counts_and_samples_on_the_emulated_zen_4() {
     Run { model: Model::Zen4, cpus: 1, seconds: 1, shift: SHIFT }.check(SHORT);
 }
 
+/// A number of the environment.
+fn number(name: &str, default: u32) -> u32 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
 #[test]
 #[ignore = "minutes"]
 fn perf_on_the_model_of_the_environment() {
-    let number = |name: &str, default: u32| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
     let model = std::env::var("LINUX_PERF_MODEL").expect("LINUX_PERF_MODEL names the model");
     let model = Model::by_name(&model).expect("a model");
     let seconds = u64::from(number("LINUX_PERF_SECONDS", 1));
     let (cpus, shift) = (number("LINUX_PERF_CPUS", 1), number("LINUX_PERF_SHIFT", 0) as u8);
     Run { model, cpus, seconds, shift }.check(LONG);
+}
+
+/// All of it: two models of each vendor, on one processor and on four, for `LINUX_PERF_SECONDS`, or ten minutes, at 10 kHz.
+#[test]
+#[ignore = "hours"]
+fn perf_on_four_models_on_one_processor_and_on_four() {
+    let seconds = u64::from(number("LINUX_PERF_SECONDS", 600));
+    for model in [Model::Skylake, Model::IceLake, Model::Zen2, Model::Zen4] {
+        for cpus in [1, 4] {
+            Run { model, cpus, seconds, shift: SHIFT }.check(LONG);
+        }
+    }
 }

@@ -6,22 +6,27 @@ use pmu_model::Model;
 use protocol::record::{SampleResult, Samples};
 use qemu_tests::stock_linux::script::{self, Branch};
 use qemu_tests::stock_linux::steps::Console;
-use qemu_tests::stock_linux::task::Task;
+use qemu_tests::stock_linux::work::Work;
 use qemu_tests::{Guest, Ran};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use xtask::cli::{Boot, Icount};
 use xtask::machine::Given;
 
+pub(crate) mod memory;
+
 /// Loads and stores at 64 addresses each, two calls in one another, a conditional branch that is taken each second time: 14 and 15
 /// instructions a turn, with the loop's own two, of which DEC loads and stores.
-const CODE: &str = "mov rdx, [r14+rcx]; mov [rdi+rcx], rdx; add ecx, 8; and ecx, 0x1f8; call outer; test cl, 8; jz even; nop; \
-                    even: jmp over; outer: call inner; ret; inner: imul rax, rax; ret; over:";
-/// All that it uses, as Linux sets other registers than barecount. R15 keeps the count of turns out of the registers.
-const INIT: &str =
-    "xor r15d, r15d; mov r14d, 0x800ce000; mov edi, 0x800c6000; mov esp, 0x800a4000; xor ecx, ecx";
-/// Of the program. Linux ends it where barecount's task ends.
-const TURNS: u64 = 2_000;
+const JUDGED: Work = Work {
+    name: "judged",
+    // All that it uses, as Linux sets other registers than barecount. R15 keeps the count of turns out of the registers.
+    init: "xor r15d, r15d; mov r14d, 0x800ce000; mov edi, 0x800c6000; mov esp, 0x800a4000; xor ecx, ecx",
+    asm: "mov rdx, [r14+rcx]; mov [rdi+rcx], rdx; add ecx, 8; and ecx, 0x1f8; call outer; test cl, 8; jz even; nop; \
+          even: jmp over; outer: call inner; ret; inner: imul rax, rax; ret; over:",
+    turns: 2_000,
+};
+/// Of it, instructions in two turns.
+const IN_TWO_TURNS: u64 = 29;
 /// Samples whose branch records are compared, one by one.
 const SINGLE: u64 = 8;
 
@@ -36,6 +41,8 @@ enum By {
     Branches,
     /// The calls that led to it.
     Chain,
+    /// Its address, that of its data, where that was, and how long it took.
+    Source,
 }
 
 /// One command of perf, and what barecount is told to do in its place.
@@ -48,6 +55,7 @@ struct Cell {
     precise: bool,
     period: u64,
     by: By,
+    work: &'static Work,
 }
 
 /// With PEBS a record is of the event after the overflow, so from one to the next there is an event more than in Linux' period; barecount
@@ -61,11 +69,11 @@ const fn cell(
 ) -> Cell {
     let period = match by {
         By::Address => 1009,
-        By::Data => 101,
+        By::Data | By::Source => 101,
         // Call stacks are stepped, so few; among the first samples are some in each of the functions.
         By::Branches | By::Chain => 404,
     };
-    Cell { name, perf, own, precise, period, by }
+    Cell { name, perf, own, precise, period, by, work: &JUDGED }
 }
 
 const LOADS: Cell = cell(
@@ -107,16 +115,18 @@ const fn with_chains(own: &'static str) -> Cell {
 impl Cell {
     /// The step for Linux.
     fn step(&self) -> (&'static str, String) {
-        let Self { name, perf, period, .. } = self;
+        let Self { name, perf, period, work, .. } = self;
         let fields = match self.by {
             By::Address => "ip",
             By::Data => "addr,ip",
             // Without its own rendering of a chain: of a sample without a call `perf script` 6.1 reads a record that is not there
             // (lbr_callchain_add_lbr_ip in tools/perf/util/machine.c takes entries[0] whatever their number is).
             By::Branches | By::Chain => "ip,brstack -G",
+            By::Source => memory::FIELDS,
         };
+        let how = if self.by == By::Source { "perf mem" } else { "perf record -q" };
         // perf ends as the program does, which a signal ends.
-        let record = format!("perf record -q {perf} -c {period} -o {name} judged");
+        let record = format!("{how} {perf} -c {period} -o {name} {}", work.name);
         (name, format!("{record}; perf script -F {fields} -i {name}"))
     }
 
@@ -127,22 +137,22 @@ impl Cell {
 
     /// The items for barecount. Records of branches are counted over the samples of an item, so that each is of one sample, the n-th.
     fn items(&self) -> Vec<String> {
-        let Self { own, precise, .. } = self;
+        let Self { own, precise, work, .. } = self;
         let of = |period: u64, turns: u64, more: &str| {
             format!(
                 "[[sample]]\nprecise = {precise}\nevents = [\"{own}\"]\nperiod = {period}\n{more}\ntick-ns = 0\n{}",
-                task(turns)
+                work.task("sample", turns)
             )
         };
         let more = match self.by {
-            By::Address | By::Data => {
-                return vec![of(self.distance(), TURNS, "keep = \"samples\"")];
+            By::Address | By::Data | By::Source => {
+                return vec![of(self.distance(), work.turns, "keep = \"samples\"")];
             }
             By::Branches => "branches = true",
             By::Chain => "call-graph = \"lbr\"",
         };
-        // One period and a half, of 29 instructions in two turns.
-        let turns = |period: u64| period * 3 / 29;
+        // One period and a half.
+        let turns = |period: u64| period * 3 / IN_TWO_TURNS;
         (1..=SINGLE).map(|n| n * self.distance()).map(|each| of(each, turns(each), more)).collect()
     }
 
@@ -189,6 +199,7 @@ impl Cell {
                 }
                 assert!(emptied <= EMPTIED, "{what}");
             }
+            By::Source => memory::compare(self.name, &output, own[0], ran, code),
             By::Chain => {
                 let linux = script::branches(&output);
                 assert!(linux.len() >= SINGLE as usize, "{what}");
@@ -251,31 +262,19 @@ fn edges(stack: &[Branch], like: &[Edge]) -> Vec<Edge> {
     all
 }
 
-fn task(turns: u64) -> String {
-    format!(
-        "[[sample.task]]\nname = \"t\"\nring = 3\nturns = {turns}\ninit = \"{INIT}\"\nasm = \"{CODE}\"\n"
-    )
-}
-
-/// The code as a program for Linux, and where it lies.
-fn program(folder: &tempfile::TempDir) -> (PathBuf, Range<u64>) {
-    let task =
-        Task::of(&format!("[[sample]]\nevents = [\"instructions\"]\nperiod = 9\n{}", task(TURNS)));
-    let file = folder.path().join("judged");
-    task.write(&file);
-    // Without INT, which Linux does not let retire.
-    let code = task.emitted.init.start / 4096 * 4096..task.emitted.exit;
-    (file, code)
-}
-
 /// Boots Linux once and barecount once, and compares each cell.
 fn check(model: Model, cells: &[Cell]) {
+    _ = check_and(model, cells, &[]);
+}
+
+/// The same, with further steps for Linux.
+fn check_and(model: Model, cells: &[Cell], more: &[(&'static str, String)]) -> Option<Console> {
     let folder = tempfile::tempdir().unwrap();
-    let (file, code) = program(&folder);
-    let steps: Vec<_> = cells.iter().map(Cell::step).collect();
-    let Some(console) = linux_judges::boot_with(model, &steps, &[("judged", file)]) else {
-        return;
-    };
+    let programs = cells.iter().map(|cell| (cell.work.name, cell.work.program(folder.path())));
+    let programs: BTreeMap<_, _> = programs.collect();
+    let steps: Vec<_> = cells.iter().map(Cell::step).chain(more.iter().cloned()).collect();
+    let files: Vec<_> = programs.iter().map(|(name, (file, _))| (*name, file.clone())).collect();
+    let console = linux_judges::boot_with(model, &steps, &files)?;
     let items: Vec<Vec<String>> = cells.iter().map(Cell::items).collect();
     let guest = Guest {
         timeout: linux_judges::TIMEOUT,
@@ -288,15 +287,17 @@ fn check(model: Model, cells: &[Cell]) {
     let mut own: Vec<&SampleResult> = ran.report.sampled().collect();
     for (cell, items) in cells.iter().zip(&items) {
         let rest = own.split_off(items.len());
-        cell.compare(&console, &own, &ran, &code);
+        cell.compare(&console, &own, &ran, &programs[cell.work.name].1);
         own = rest;
     }
+    Some(console)
 }
 
 #[test]
 fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_skylake() {
     let instructions = instructions("inst_retired.prec_dist:u");
-    check(Model::Skylake, &[instructions, LOADS, STORES, LATENCY, BRANCHES, CHAINS]);
+    let [d, e, f] = memory::CELLS;
+    check(Model::Skylake, &[instructions, LOADS, STORES, LATENCY, BRANCHES, CHAINS, d, e, f]);
 }
 
 #[test]
@@ -304,20 +305,27 @@ fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_ice_lake() {
     const EVENT: &str = "inst_retired.prec_dist:u";
     let precise = [instructions(EVENT), with_branches(EVENT), with_chains(EVENT)];
     let [a, b, c] = precise;
-    check(Model::IceLake, &[a, b, c, LOADS, STORES, LATENCY, BRANCHES, CHAINS]);
+    let [d, e, f] = memory::CELLS;
+    check(Model::IceLake, &[a, b, c, LOADS, STORES, LATENCY, BRANCHES, CHAINS, d, e, f]);
 }
 
 #[test]
 fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_sapphire_rapids() {
     const EVENT: &str = "inst_retired.any_p:u";
     let [a, b, c] = [instructions(EVENT), with_branches(EVENT), with_chains(EVENT)];
-    check(Model::SapphireRapids, &[a, b, c, LOADS, STORES, BRANCHES, CHAINS]);
+    let [d, e, f] = memory::CELLS;
+    check(Model::SapphireRapids, &[a, b, c, LOADS, STORES, BRANCHES, CHAINS, d, e, f]);
 }
 
-/// Debian's kernel 6.1 does not know PEBS records of format 6, and has none there.
+/// Debian's kernel 6.1 does not know PEBS records of format 6, and has none there. It does not know the processor either, and so no events
+/// of where its slots went.
 #[test]
 fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_arrow_lake() {
-    check(Model::ArrowLake, &[BRANCHES, CHAINS]);
+    let topdown = [("topdown", "perf stat --topdown busybox true".to_string())];
+    if let Some(console) = check_and(Model::ArrowLake, &[BRANCHES, CHAINS], &topdown) {
+        let output = console.output("topdown");
+        assert!(output.contains("System does not support topdown"), "{output}");
+    }
 }
 
 #[test]

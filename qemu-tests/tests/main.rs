@@ -46,6 +46,7 @@ mod linux_kvm;
 mod linux_perf;
 mod linux_processors;
 mod linux_same;
+mod linux_topdown;
 mod measure;
 mod memory;
 mod metrics;

@@ -14,7 +14,7 @@ pub struct Branch {
 }
 
 /// Hexadecimal numbers, in order, of `words`; others are passed over.
-fn hexadecimal(word: &str) -> Option<u64> {
+pub(super) fn hexadecimal(word: &str) -> Option<u64> {
     u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()
 }
 
