@@ -85,7 +85,7 @@ pub fn image(
     out: &Path,
 ) -> Result<()> {
     let mut files =
-        vec![(KERNEL.to_string(), read(base.kernel)?), (DIRECT.to_string(), read(&bios.direct)?)];
+        vec![(KERNEL.to_string(), kernel(base)?), (DIRECT.to_string(), read(&bios.direct)?)];
     let ramdisk = base.ramdisk.map(read).transpose()?;
     if let Some(ramdisk) = &ramdisk {
         files.push((RAMDISK.to_string(), ramdisk.clone()));
@@ -113,7 +113,7 @@ pub fn network(
     upload: Option<&str>,
     out: &Path,
 ) -> Result<()> {
-    let mut files = vec![(KERNEL.to_string(), read(base.kernel)?)];
+    let mut files = vec![(KERNEL.to_string(), kernel(base)?)];
     let ramdisk = base.ramdisk.map(read).transpose()?;
     add_settings(&mut files, false, ramdisk.as_deref(), pmu.is_some(), upload)?;
     files.extend(ramdisk.map(|ramdisk| (RAMDISK.to_string(), ramdisk)));
@@ -135,6 +135,13 @@ fn write(out: &Path, content: Vec<u8>) -> Result<()> {
         .with_context(|| format!("cannot write into {}", directory.display()))?;
     unfinished.persist(out).with_context(|| format!("cannot write {}", out.display()))?;
     Ok(())
+}
+
+/// The kernel, compressed.
+fn kernel(base: Base<'_>) -> Result<Vec<u8>> {
+    let file = read(base.kernel)?;
+    compressed_kernel::compress(&file)
+        .with_context(|| format!("{} cannot be compressed", base.kernel.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -219,6 +219,16 @@ impl On {
         monitor.command(r#"{"execute":"system_reset"}"#).expect("an answer");
     }
 
+    /// What stands on its text screen.
+    ///
+    /// # Panics
+    /// If QEMU does not answer.
+    #[must_use]
+    pub fn text_screen(&self) -> String {
+        let monitor = Monitor::connect(&self.socket, PATIENCE);
+        monitor.and_then(|mut monitor| monitor.text_screen()).expect("a text screen")
+    }
+
     /// Waits until it is off by itself.
     ///
     /// # Panics

@@ -10,6 +10,7 @@ mod bring_up;
 mod callgrind;
 mod compare;
 mod compiled;
+mod compressed;
 mod console;
 mod control;
 mod counting;

@@ -166,6 +166,8 @@ fn what_a_boot_server_gives_out_is_complete() {
         .collect();
     names.sort();
     assert_eq!(names, ["barecount.efi", "boot.ipxe", "direct.bin", "kernel", "ramdisk"]);
+    let kernel = fs::read(given.join("kernel")).unwrap();
+    assert!(kernel.starts_with(&compressed_kernel::MAGIC), "compressed as in images");
     let script = fs::read_to_string(given.join("boot.ipxe")).unwrap();
     assert!(script.starts_with("#!ipxe\n") && script.contains("chain barecount.efi"), "{script}");
     let program = fs::read(given.join("barecount.efi")).unwrap();

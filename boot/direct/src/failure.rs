@@ -1,6 +1,6 @@
-//! The loader failed: say so on the serial line and stop.
+//! The loader failed: say so on the serial line and on the text screen, and stop.
 
-use core::fmt::Write;
+use core::fmt::{Display, Write};
 use core::panic::PanicInfo;
 use uart_16550::{BaudRate, Config, Uart16550Tty};
 use x86_64::instructions::port::Port;
@@ -11,11 +11,18 @@ const EXIT_CRASH: u32 = 0x13;
 
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
+    stop(info)
+}
+
+/// Says what was wrong, and stops. Where a screen shows graphics nobody sees the text; the loader of the crate `bios`, which sets
+/// that, has said before what can be wrong with a file.
+pub fn stop(what: impl Display) -> ! {
     let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
     // SAFETY: COM1's port; nothing else uses it before the kernel runs.
     if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
-        let _ = writeln!(uart, "\nbarecount's direct loader failed: {info}");
+        let _ = writeln!(uart, "\nbarecount's direct loader failed: {what}");
     }
+    let _ = write!(TextScreen { at: 0 }, "barecount's direct loader failed: {what}");
     if is_virtual() {
         // SAFETY: on a virtual machine the port is the exit device's or nobody's.
         unsafe { Port::<u32>::new(EXIT_PORT).write(EXIT_CRASH) };
@@ -23,6 +30,35 @@ fn panic(info: &PanicInfo) -> ! {
     loop {
         x86_64::instructions::interrupts::disable();
         x86_64::instructions::hlt();
+    }
+}
+
+/// The text screen of a PC, from its first line on: 80 by 25 characters, each with an attribute.
+struct TextScreen {
+    at: usize,
+}
+
+const TEXT_SCREEN: *mut u16 = 0xb8000 as *mut u16;
+const COLUMNS: usize = 80;
+const CHARACTERS: usize = COLUMNS * 25;
+/// Grey on black.
+const ATTRIBUTE: u16 = 7 << 8;
+
+impl Write for TextScreen {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        for byte in text.bytes() {
+            // To the end of a line.
+            let count = if byte == b'\n' { COLUMNS - self.at % COLUMNS } else { 1 };
+            let character = if byte == b'\n' { b' ' } else { byte };
+            for _ in 0..count.min(CHARACTERS - self.at) {
+                // SAFETY: within the screen; where there is none nobody has this memory.
+                unsafe {
+                    TEXT_SCREEN.add(self.at).write_volatile(ATTRIBUTE | u16::from(character));
+                }
+                self.at += 1;
+            }
+        }
+        Ok(())
     }
 }
 

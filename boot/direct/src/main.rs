@@ -15,6 +15,7 @@ mod memory;
 mod modules;
 mod rsdp;
 mod screen;
+mod unpack;
 
 use bootloader_boot_config::BootConfig;
 use bootloader_x86_64_common::legacy_memory_region::LegacyFrameAllocator;
@@ -34,6 +35,7 @@ extern "sysv64" fn main(magic: u32, information: u32) -> ! {
     let rsdp = rsdp::find();
     let mut memory = memory::Memory::read(&information);
     let mut first_free = modules.end();
+    let kernel = unpack::unpack(modules.kernel, &mut first_free, &memory);
     if let Some(file) = modules.hypervisor {
         let options = information.command_line().unwrap_or("");
         first_free = emulated::launch(file.bytes(), options, rsdp, first_free, &mut memory);
@@ -47,6 +49,6 @@ extern "sysv64" fn main(magic: u32, information: u32) -> ! {
         ramdisk_addr: modules.ramdisk.map(|module| module.start),
         ramdisk_len: modules.ramdisk.map_or(0, |module| module.len()),
     };
-    let kernel = Kernel::parse(modules.kernel.bytes());
+    let kernel = Kernel::parse(kernel.bytes());
     load_and_switch_to_kernel(kernel, BootConfig::default(), frames, page_tables, system)
 }

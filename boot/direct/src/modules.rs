@@ -25,7 +25,8 @@ impl MemoryManagement for Access {
 pub struct Module {
     /// Physical address of the first byte.
     pub start: u64,
-    end: u64,
+    /// The address behind the last.
+    pub end: u64,
 }
 
 impl Module {

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod application;
+mod serial;
 
 use uefi::prelude::{Status, entry};
 use uefi::println;
@@ -18,6 +19,8 @@ fn main() -> Status {
     match application::start() {
         Err(error) => {
             println!("barecount: the kernel cannot be started: {error}");
+            // Not every firmware's console goes to the serial line, where a host listens.
+            serial::say(format_args!("barecount: the kernel cannot be started: {error}\r\n"));
             Status::LOAD_ERROR
         }
         Ok(never) => match never {},

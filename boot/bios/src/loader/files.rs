@@ -4,6 +4,7 @@ use super::disk::Drive;
 use super::memory;
 use bios::SECTOR;
 use bios::fat::Volume;
+use compressed_kernel::KernelFile;
 use core::slice;
 use multiboot::header::Header;
 use multiboot::information::MemoryEntry;
@@ -59,8 +60,27 @@ pub fn load(volume: &mut Volume<Drive>, regions: &[MemoryEntry]) -> Files {
         unsafe { core::ptr::write_bytes(bss as *mut u8, 0, bytes as usize) };
     }
     let kernel = place(volume, KERNEL, end, regions).unwrap_or_else(|| missing(KERNEL));
+    let kernel = unpack(kernel, regions);
     let ramdisk = place(volume, RAMDISK, kernel.end, regions);
     Files { entry: addresses.entry_address, kernel, ramdisk }
+}
+
+/// Unpacks the kernel behind its file, if it is compressed: while there is a text screen to say on that it is damaged.
+fn unpack(kernel: Loaded, regions: &[MemoryEntry]) -> Loaded {
+    // SAFETY: just loaded.
+    let file = unsafe {
+        slice::from_raw_parts(kernel.start as *const u8, (kernel.end - kernel.start) as usize)
+    };
+    let file = KernelFile::parse(file).unwrap_or_else(|error| panic!("{KERNEL}: {error}"));
+    let KernelFile::Compressed(compressed) = file else { return kernel };
+    let (start, bytes) = (kernel.end.next_multiple_of(PAGE), compressed.bytes());
+    let end = start + bytes as u64;
+    let is_free = end <= END && memory::is_free(regions, start, end);
+    assert!(is_free, "no memory to unpack {KERNEL}: {bytes} bytes from {start:#x} on");
+    // SAFETY: usable memory after everything that was loaded, mapped one to one.
+    let to = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes) };
+    compressed.unpack(to).unwrap_or_else(|error| panic!("{KERNEL}: {error}"));
+    Loaded { start, end }
 }
 
 fn missing(name: &str) -> ! {

@@ -39,14 +39,7 @@ pub fn read(name: &CStr16) -> Result<&'static [u8], FileError> {
     if length == 0 {
         return Err(FileError::Empty(name.into()));
     }
-    let pages = length.div_ceil(boot::PAGE_SIZE);
-    let at = boot::allocate_pages(AllocateType::AnyPages, MemoryType::LOADER_DATA, pages);
-    let at = at.map_err(failed)?;
-    // SAFETY: the pages are ours from now on; zeros are bytes.
-    let bytes = unsafe {
-        at.write_bytes(0, pages * boot::PAGE_SIZE);
-        slice::from_raw_parts_mut(at.as_ptr(), length)
-    };
+    let bytes = pages(length).map_err(failed)?;
     let mut done = 0;
     while done < length {
         match file.read(&mut bytes[done..]).map_err(failed)? {
@@ -62,5 +55,16 @@ pub fn read_if_there(name: &CStr16) -> Result<Option<&'static [u8]>, FileError> 
     match read(name) {
         Err(FileError::Read { error, .. }) if error.status() == Status::NOT_FOUND => Ok(None),
         other => other.map(Some),
+    }
+}
+
+/// Pages of zeros for `length` bytes, which are never freed.
+pub fn pages(length: usize) -> uefi::Result<&'static mut [u8]> {
+    let pages = length.div_ceil(boot::PAGE_SIZE);
+    let at = boot::allocate_pages(AllocateType::AnyPages, MemoryType::LOADER_DATA, pages)?;
+    // SAFETY: the pages are ours from now on; zeros are bytes.
+    unsafe {
+        at.write_bytes(0, pages * boot::PAGE_SIZE);
+        Ok(slice::from_raw_parts_mut(at.as_ptr(), length))
     }
 }

@@ -1,12 +1,14 @@
-//! The application's parts: [`files`], kernel and ramdisk; [`outputs`], the screen; [`memory`], the machine's map and page tables.
+//! The application's parts: [`files`] of its partition; [`kernel`], which is unpacked; [`outputs`], the screen; [`memory`], the machine's map and page tables.
 
 mod files;
+mod kernel;
 mod memory;
 mod outputs;
 
 use bootloader_boot_config::BootConfig;
 use bootloader_x86_64_common::legacy_memory_region::LegacyFrameAllocator;
 use bootloader_x86_64_common::{Kernel, SystemInfo, load_and_switch_to_kernel, logger};
+use compressed_kernel::KernelError;
 use core::convert::Infallible;
 use files::FileError;
 use memory::Region;
@@ -23,6 +25,17 @@ pub enum LoadError {
     /// A file.
     #[error("{0}")]
     File(#[from] FileError),
+    /// The kernel's.
+    #[error("{0}")]
+    Kernel(#[from] KernelError),
+    /// No memory for the unpacked kernel.
+    #[error("no memory to unpack the kernel, {bytes} bytes: {error}")]
+    Memory {
+        /// That it takes.
+        bytes: usize,
+        /// The firmware's error.
+        error: uefi::Error,
+    },
     /// The way out of five-level paging.
     #[error("{0}")]
     Levels(#[from] LevelsError),
@@ -32,7 +45,7 @@ pub enum LoadError {
 pub fn start() -> Result<Infallible, LoadError> {
     uefi_start::stop_watchdog();
     uefi_start::allow_no_execute();
-    let kernel = files::read(uefi::cstr16!("kernel-x86_64"))?;
+    let kernel = kernel::read(uefi::cstr16!("kernel-x86_64"))?;
     let ramdisk = files::read_if_there(uefi::cstr16!("ramdisk"))?;
     let framebuffer = outputs::find();
     let switch = Switch::needed()?;

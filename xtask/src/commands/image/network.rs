@@ -1,6 +1,7 @@
 //! Files for a boot server.
 
 use super::{Chosen, build, in_front};
+use crate::build::BuildError;
 use crate::cli::Image;
 use crate::job::Packed;
 use crate::{Failure, Result, interrupt, output};
@@ -60,11 +61,14 @@ pub(super) fn run(
     let pmu = Chosen::of(&tree, arguments.pmu, made.path())?;
     crate::build::network(&tree, &kernel, &job, pmu.part(), upload, &application)?;
     let read = |path: &Path| fs::read(path).map_err(Failure::file("read", path));
+    let unpacked = read(&kernel)?;
+    let compressed = compressed_kernel::compress(&unpacked)
+        .map_err(|error| BuildError::Derive { path: kernel.clone(), reason: error.to_string() })?;
     let contents = [
         read(&application)?,
         script().into_bytes(),
         read(&direct)?,
-        read(&kernel)?,
+        compressed,
         packed.bytes.clone(),
     ];
     if interrupt::pending().is_none() {
