@@ -55,12 +55,17 @@ fn c10_a_counter_that_went_round_is_noticed_where_its_value_shows_nothing() {
         bench.run(Ring::User, round + 5);
         assert_eq!(raw(&mut session, &mut bench), [round + 15], "{model:?}: not yet delivered");
         bench.set_interrupts(true);
-        // One round is told by an interrupt, and the next one only by the status.
-        bench.run(Ring::User, round - 10);
+    }
+    for one in with_status() {
+        let (model, round) = (one.0, one.2.capabilities().mask(Counter::General(0)) + 1);
+        let (mut session, mut bench) = begun(general(1), Sharing::Together, Run::default(), one);
+        bench.run(Ring::User, 10);
+        assert_eq!(raw(&mut session, &mut bench), [10], "{model:?}");
+        // An interrupt has told of one round, and the status tells of another one.
+        bench.run(Ring::User, round);
         bench.set_interrupts(false);
         bench.run(Ring::User, round + 5);
-        assert_eq!(raw(&mut session, &mut bench), [3 * round + 10], "{model:?}");
-        bench.set_interrupts(true);
+        assert_eq!(raw(&mut session, &mut bench), [2 * round + 15], "{model:?}");
     }
 }
 
@@ -114,6 +119,26 @@ fn c10_i1_a_turn_does_not_count_the_overflows_of_the_one_before() {
             let counts = raw(&mut session, &mut bench);
             assert_eq!([counts[first], counts[second]], [round + 3 + own[0], own[1]], "{model:?}");
         }
+    }
+}
+
+/// The handler knows the counters of the group whose turn it is, however its turn began.
+#[test]
+fn c10_i1_the_handler_counts_the_overflows_of_each_groups_counters() {
+    for one in with_status() {
+        let counters = one.2.capabilities().general.count_ones() as usize;
+        let (model, round) = (one.0, one.2.capabilities().mask(Counter::General(0)) + 1);
+        let run = Run::default();
+        let (mut session, mut bench) = begun(general(counters + 1), Sharing::InTurns, run, one);
+        // An overflow makes the first turn, to a group of one counter, the longer way; the second one is by the plan.
+        bench.run(Ring::User, round + 3);
+        session.slice(&mut bench).unwrap();
+        bench.run(Ring::User, 50);
+        assert!(session.next_planned(&mut OneByOne(&mut bench)), "{model:?}");
+        bench.run(Ring::User, round + 3);
+        let counts = raw(&mut session, &mut bench);
+        let (last, first) = counts.split_last().unwrap();
+        assert_eq!((first, *last), (&vec![2 * round + 6; counters][..], 50), "{model:?}");
     }
 }
 
