@@ -40,14 +40,10 @@ pub trait Platform: Registers {
 
     /// How often counters that ran were stopped on the way into the kernel since the last time that this was asked; 0 where
     /// nothing stops them there ([`arch::pmu::Deferred`]).
-    fn closings(&mut self) -> u64 {
-        0
-    }
+    fn closings(&mut self) -> u64;
 
     /// Lets the counters of `gate` run `times` times from a breakpoint to the next one, with so many NOPs in between.
-    fn windows(&mut self, gate: &Gate, nops: u64, times: u64) {
-        let _ = (gate, nops, times);
-    }
+    fn windows(&mut self, gate: &Gate, nops: u64, times: u64);
 
     /// [`Session::read_planned`].
     fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {

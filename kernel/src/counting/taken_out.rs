@@ -96,6 +96,8 @@ mod tests {
         // 45 around each NOP, which is one, and three of a NOP of two.
         assert_eq!(each(16 * 46, 16 * 47), 45);
         assert_eq!(each(16 * 47 + 5, 16 * 49 + 9), 45);
+        // To the nearest: 45.75, and 45.25.
+        assert_eq!((each(16 * 46 + 12, 16 * 47 + 12), each(16 * 46 + 4, 16 * 47 + 4)), (46, 45));
         assert_eq!((each(0, 0), each(3, 40)), (0, 0));
     }
 }

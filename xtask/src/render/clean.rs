@@ -73,6 +73,26 @@ mod tests {
     use crate::text::is_order;
     use protocol::record::Registers;
 
+    /// A value is changed where something in it had to be, also if that is not the last of it; what lines are made of is no order.
+    #[test]
+    fn only_what_a_terminal_would_obey_changes_a_value() {
+        let changed = |text: &str| {
+            let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+            (super::change(&mut value), value.to_string())
+        };
+        let spelt = r#"["\\u{7}","b"]"#;
+        assert_eq!(changed(r#"["\u0007","b"]"#), (true, spelt.to_string()));
+        assert_eq!(changed(r#"["\u0007","\u0007"]"#).0, true, "two are one more");
+        let plain = r#"{"a":["two\nlines",7],"b":"ä"}"#;
+        assert_eq!(changed(plain), (false, plain.to_string()));
+    }
+
+    #[test]
+    fn names_of_items_are_clean_too() {
+        let context = Context { items: vec!["a\u{7}".to_string()], ..Context::default() };
+        assert_eq!(super::context(&context).items, ["a\\u{7}"]);
+    }
+
     /// In each kind of text: a name, an event, a message, another system's, a complaint.
     #[test]
     fn no_escape_sequence_reaches_a_terminal_in_any_form() {

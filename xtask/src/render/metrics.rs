@@ -147,6 +147,23 @@ mod tests {
     }
 
     #[test]
+    fn s3_each_cell_of_a_metric_says_what_it_is() {
+        let context = context("a reason");
+        let [over, below, none] = &context.metrics[0].rows[..] else { panic!("three rows") };
+        assert_eq!([over, below, none].map(value), ["25", "1.5", "-"]);
+        assert_eq!([over, below, none].map(mark), ["over its threshold", "not to be trusted", "no value"]);
+        let trusted = MetricRow { untrusted: Vec::new(), ..below.clone() };
+        assert_eq!((mark(&trusted), spread(&trusted)), ("", String::new()));
+        let equal = MetricRow { spread: Some([2.0, 2.0]), ..trusted };
+        assert_eq!([over, &equal].map(spread), ["24.5 to 26", "all equal"]);
+        // To the next hundredth of a percent, so that it is not better than it is.
+        let known = |to| ItemMetrics { shares_known_to: to, ..context.metrics[0].clone() };
+        let text = "shares of PERF_METRICS are known to 0.79 percent of the slots";
+        assert_eq!(shares(&known(Some(0.7843))).as_deref(), Some(text));
+        assert_eq!(shares(&known(None)), None);
+    }
+
+    #[test]
     fn s3_texts_of_a_machine_are_no_orders_for_a_terminal() {
         let context = context("bad \u{1b}]0;title\u{7} \u{202e}reason");
         let report = Report::default();

@@ -201,6 +201,9 @@ mod tests {
             (-0.0125, "-12.5 mJ"),
             (9.999e-4, "999.9 µJ"),
             (4096.0, "4096 J"),
+            // A thousand is one of the next.
+            (1e-9, "1 nJ"),
+            (999e-12, "999 pJ"),
         ] {
             assert_eq!(super::joules(value), text);
         }
@@ -245,6 +248,42 @@ mod tests {
             let interrupted = Context { interrupted: Some("SIGINT"), ..reset };
             // 128 + SIGINT, as shells have it.
             assert_eq!(interrupted.exit_code(&report), 130, "{outcome}");
+        }
+    }
+
+    /// A lie is a failure, and where there is no PMU nothing could be certified; but what failed by itself comes first.
+    #[test]
+    fn the_exit_code_of_a_certificate_is_that_of_what_it_says() {
+        let case = |text: &str| -> Vec<Record> {
+            let case: serde_json::Value = serde_json::from_str(text).unwrap();
+            serde_json::from_value(case["records"].clone()).unwrap()
+        };
+        let with = |mut records: Vec<Record>, outcome: &str, more: Option<&str>| {
+            records.pop();
+            let more = more.into_iter().map(|text| serde_json::from_str(text).unwrap());
+            records.extend(more);
+            let end = format!(
+                r#"{{"type":"end","records":1,"outcome":"{outcome}","passed":0,"failed":0,"measured":0,"on_end":"halt"}}"#
+            );
+            records.push(serde_json::from_str(&end).unwrap());
+            let records = (0..).zip(records).map(|(seq, record)| Numbered { seq, record });
+            Context::default().exit_code(&Report { records: records.collect(), ..Report::default() })
+        };
+        let honest = || case(include_str!("whole/honest.json"));
+        let lying = || case(include_str!("whole/lying.json"));
+        let without = || case(include_str!("whole/uncertified.json"));
+        let other = r#"{"type":"error","code":"snippet_fault","item":7,"name":"other","text":"#UD"}"#;
+        for (records, outcome, more, code) in [
+            (honest(), "pass", None, 0),
+            (honest(), "fail", Some(other), 1),
+            (lying(), "pass", None, 1),
+            (lying(), "crash", None, 3),
+            (without(), "pass", None, 77),
+            (without(), "fail", None, 77),
+            (without(), "fail", Some(other), 1),
+            (without(), "crash", None, 3),
+        ] {
+            assert_eq!(with(records, outcome, more), code, "{outcome} {more:?}");
         }
     }
 

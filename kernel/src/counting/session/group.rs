@@ -192,3 +192,45 @@ impl Registers for Noted<'_> {
         self.inner.rdpmc(index)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::tests::fake_machine::FakeMachine;
+    use arch::pmu::Selection;
+    use pmu_model::Model;
+
+    const INSTRUCTIONS: Selection = Selection::of(0xc0, 0);
+
+    /// A turn changes places and makes none: it comes in an interrupt, where nothing may be allocated.
+    #[test]
+    fn i1_each_group_keeps_the_room_for_its_plan() {
+        let group = |from: u8, to: u8| {
+            (from..to).map(|n| (Counter::General(n), INSTRUCTIONS)).collect::<Vec<_>>()
+        };
+        let set = Set::of_groups(&[group(0, 4), group(0, 1), group(0, 2)]);
+        let mut readings = Readings::new(&set, 0);
+        let mut room = |group: usize, next: usize| {
+            readings.turn(group, next);
+            readings.now.lines.capacity()
+        };
+        assert_eq!(room(0, 0), 4, "it was its turn before");
+        assert_eq!([room(0, 1), room(1, 2), room(2, 0), room(0, 2)], [1, 2, 4, 2]);
+        // There is no such group.
+        assert_eq!([room(2, 3), room(3, 0), room(2, 0)], [2, 2, 4]);
+    }
+
+    #[test]
+    fn what_is_written_is_noted_once_and_what_is_read_is_the_machines() {
+        let mut machine = FakeMachine::new(Model::Skylake);
+        let [first, second] = [Msr(0x186), Msr(0x187)];
+        machine.wrmsr(Msr(0xc1), 77).unwrap();
+        let mut writes = Vec::new();
+        let mut noted = Noted { inner: &mut machine, writes: &mut writes };
+        for (msr, value) in [(first, 0xc0), (second, 0xc4), (first, 0xc5)] {
+            noted.wrmsr(msr, value).unwrap();
+        }
+        assert_eq!((noted.rdmsr(first), noted.rdpmc(0)), (Ok(0xc5), Ok(77)));
+        assert_eq!(writes, [Write::new(first, 0xc5), Write::new(second, 0xc4)]);
+    }
+}

@@ -350,9 +350,7 @@ impl Session {
             core::mem::replace(&mut self.group, group),
         );
         // Its period begins anew, too: it may be shorter than what came since the last overflow.
-        let preset = self.set.requests()[index].preset;
-        let counted =
-            core::mem::replace(&mut self.totals[index], Count { raw: preset, ..Count::default() });
+        let counted = core::mem::take(&mut self.totals[index]);
         let into = core::mem::take(&mut self.into[index]);
         if let Err(error) = self.try_groups(group, platform) {
             self.unload(platform)?;
@@ -364,6 +362,7 @@ impl Session {
             }
             return Err(error);
         }
+        let preset = self.set.requests()[index].preset;
         self.totals[index] = Count { raw: preset, ..Count::default() };
         (self.into[index], self.overflows[index]) = (0, 0);
         // Once more, with the count that it starts from.

@@ -9,7 +9,12 @@ use crate::tasks::Read;
 use protocol::count::{self, Bind, CountSet, Schedule, When};
 use protocol::record::{CountResult, CountedSet};
 
-fn set(name: String, task: Option<u16>, schedule: Schedule, force: bool) -> CountSet<'static> {
+pub(super) fn set(
+    name: String,
+    task: Option<u16>,
+    schedule: Schedule,
+    force: bool,
+) -> CountSet<'static> {
     CountSet {
         name: name.into(),
         requests: vec![event("r00c0:u")],
@@ -20,28 +25,28 @@ fn set(name: String, task: Option<u16>, schedule: Schedule, force: bool) -> Coun
     }
 }
 
-fn job(sets: Vec<CountSet<'static>>) -> count::Count<'static> {
+pub(super) fn job(sets: Vec<CountSet<'static>>) -> count::Count<'static> {
     let mut job = count::Count { sets, ..item(vec![], 0) };
     job.workload.tasks = vec![task("a", None), task("b", None), task("c", None)];
     job
 }
 
 /// A processor that tells of what it does as the firmware does.
-struct Processor {
-    run: CountRun,
-    bench: FakeMachine,
+pub(super) struct Processor {
+    pub run: CountRun,
+    pub bench: FakeMachine,
     running: Option<u16>,
 }
 
 impl Processor {
-    fn new(job: &count::Count, sets: &Sets, driver: &Driver, mut bench: FakeMachine) -> Self {
+    pub fn new(job: &count::Count, sets: &Sets, driver: &Driver, mut bench: FakeMachine) -> Self {
         let mut run = CountRun::begin(job, sets.shares(0), driver, &mut bench).unwrap();
         run.start(&mut bench).unwrap();
         (0..3).for_each(|task| run.created(task, None));
         Self { run, bench, running: None }
     }
 
-    fn switch(&mut self, to: Option<u16>) {
+    pub fn switch(&mut self, to: Option<u16>) {
         let from = std::mem::replace(&mut self.running, to);
         match (from, to) {
             (Some(from), Some(to)) if self.run.switched_planned(from, to, &mut self.bench) => {}
@@ -49,7 +54,7 @@ impl Processor {
         }
     }
 
-    fn marker(&mut self, marker: u32) {
+    pub fn marker(&mut self, marker: u32) {
         let task = self.running;
         self.switch(None);
         self.bench.run(Ring::Kernel, 9);
@@ -57,14 +62,14 @@ impl Processor {
         self.switch(task);
     }
 
-    fn tick(&mut self) {
+    pub fn tick(&mut self) {
         let task = self.running;
         self.switch(None);
         self.run.tick(task, &mut self.bench).unwrap();
         self.switch(task);
     }
 
-    fn end(mut self, job: &count::Count, sets: Sets) -> CountResult {
+    pub fn end(mut self, job: &count::Count, sets: Sets) -> CountResult {
         self.switch(None);
         let part = self.run.finish(&mut self.bench).unwrap();
         whole(job, sets, vec![(0, part)])
@@ -235,5 +240,68 @@ fn i6_i8_children_are_counted_by_a_set_that_is_bound_after_they_began() {
     let child = Schedule { until: Some(When::Marker(2)), ..Schedule::default() };
     for (model, counted) in of_a_child(parent, child) {
         assert_eq!(counted, [3_000, 210], "{model:?}");
+    }
+}
+
+/// Since when a set waits is told, also if it never gets the counters; and one that never had them has counted nothing.
+#[test]
+fn i6_who_waits_is_told_since_when_and_who_never_counted_has_no_counts() {
+    let at = |marker| Some(When::Marker(marker));
+    let waits = |from| Schedule { at: at(from), until: None, wait: true };
+    let job = job(vec![
+        set("first".into(), Some(0), Schedule { until: at(2), ..Schedule::default() }, false),
+        set("second".into(), None, waits(1), false),
+        set("third".into(), None, waits(3), false),
+    ]);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|n| processor.run.heeds(n)),
+            [false, true, true, true, false]
+        );
+        processor.switch(Some(0));
+        for marker in 1..4 {
+            processor.bench.run(Ring::User, 100);
+            processor.marker(marker);
+        }
+        processor.bench.run(Ring::User, 100);
+        let result = processor.end(&job, sets);
+        let [first, second, third] = &result.sets[..] else { panic!("{model:?}") };
+        assert_eq!((found(first).0, first.waiting), ([200, 0, 0], None), "{model:?}");
+        let [binding] = &second.bindings[..] else { panic!("{model:?}: {second:?}") };
+        let waited = binding.waited.unwrap();
+        assert_eq!((waited.marker, waited.tsc), (Some(1), 109), "{model:?}");
+        assert_eq!((binding.since.marker, second.waiting), (Some(2), None), "{model:?}");
+        // The second one has the kernel's nine instructions for none, as it counts ring 3.
+        assert_eq!((found(second).0, second.events.len()), ([200, 0, 0], 1), "{model:?}");
+        let since = third.waiting.unwrap();
+        assert_eq!((since.marker, since.task), (Some(3), Some(0)), "{model:?}");
+        assert!(third.refused.as_ref().unwrap().starts_with("it waited to the end"), "{model:?}");
+        assert!(third.events.is_empty() && third.bindings.is_empty(), "{model:?}: {third:?}");
+    }
+}
+
+/// A stale reader is told when it was evicted, and not who was evicted since.
+#[test]
+fn i6_c10_a_stale_reader_is_told_of_its_own_eviction() {
+    let at = |marker| Schedule { at: Some(When::Marker(marker)), ..Schedule::default() };
+    let job = job(vec![
+        set("own".into(), Some(1), Schedule::default(), false),
+        set("machine".into(), None, at(1), true),
+        set("other".into(), Some(0), at(2), true),
+    ]);
+    for (model, bench, driver, known) in machines() {
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut processor = Processor::new(&job, &sets, &driver, bench);
+        processor.switch(Some(1));
+        processor.bench.run(Ring::User, 10);
+        let counts = Some(Read::Counts { own: 10, children: 0 });
+        assert_eq!(processor.run.reads(1, 0, &mut processor.bench).unwrap(), counts);
+        // The machine takes the counters, and loses them to another task.
+        processor.marker(1);
+        processor.marker(2);
+        let stale = Some(Read::Stale { acquired: 0, generation: 1 });
+        assert_eq!(processor.run.reads(1, 0, &mut processor.bench).unwrap(), stale, "{model:?}");
     }
 }

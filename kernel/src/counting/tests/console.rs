@@ -8,14 +8,14 @@ use protocol::count::{self, Bind};
 use protocol::record::{ConsoleSet, ConsoleState};
 
 /// Two sets on one processor, of a task each.
-fn two_sets() -> count::Count<'static> {
+pub(super) fn two_sets() -> count::Count<'static> {
     let mut job = item(&[("a", Bind::Tasks(vec![0]), false), ("b", Bind::Tasks(vec![2]), false)]);
     job.workload.tasks = vec![task("x", None, None), task("y", None, None), task("z", None, None)];
     job.console = true;
     job
 }
 
-fn begun(
+pub(super) fn begun(
     job: &count::Count,
     (bench, driver): (&mut FakeMachine, &Driver),
     known: &Known,
@@ -27,7 +27,7 @@ fn begun(
     (sets, run)
 }
 
-fn turn(run: &mut CountRun, bench: &mut FakeMachine, task: u16, instructions: u64) {
+pub(super) fn turn(run: &mut CountRun, bench: &mut FakeMachine, task: u16, instructions: u64) {
     run.switched(None, Some(task), bench).unwrap();
     bench.run(Ring::User, instructions);
     run.switched(Some(task), None, bench).unwrap();

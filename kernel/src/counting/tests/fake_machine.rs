@@ -46,6 +46,11 @@ pub struct FakeMachine {
     pub clocks: bool,
     /// Bits of DEBUGCTL that somebody else clears after each write.
     pub cleared: u64,
+    /// System management interrupts that are still to come, one before each look at their number.
+    pub smis_to_come: u64,
+    smis: u64,
+    /// A register that has gone.
+    pub gone: Option<Msr>,
 }
 
 impl FakeMachine {
@@ -70,12 +75,20 @@ impl FakeMachine {
             deferred: None,
             clocks: false,
             cleared: 0,
+            smis_to_come: 0,
+            smis: 7,
+            gone: None,
         }
     }
 
     /// A way into the kernel: so many instructions of ring 0 see what runs.
     pub fn enter(&mut self) {
         self.run(Ring::Kernel, WAY_IN);
+        self.enter_unseen();
+    }
+
+    /// The same where no instruction of it sees what runs.
+    pub fn enter_unseen(&mut self) {
         let off = self.deferred.map(|deferred| deferred.off().to_vec()).unwrap_or_default();
         for write in off {
             Registers::wrmsr(&mut self.pmu, Msr(write.msr), write.value).unwrap();
@@ -204,9 +217,15 @@ impl Registers for FakeMachine {
         self.accesses[0] += 1;
         self.elapse();
         match (self.clocks, msr.0) {
+            _ if self.gone == Some(msr) => Err(Absent),
             (true, 0xe8) => Ok(2 * Platform::tsc(self)),
             (true, 0xe7) => Ok(3 * Platform::tsc(self)),
-            (true, 0x34) => Ok(7),
+            (true, 0x34) => {
+                if self.smis_to_come > 0 {
+                    (self.smis_to_come, self.smis) = (self.smis_to_come - 1, self.smis + 1);
+                }
+                Ok(self.smis)
+            }
             _ => Registers::rdmsr(&mut self.pmu, msr),
         }
     }

@@ -3,7 +3,7 @@
 use super::jobs::{event, item};
 use super::*;
 use crate::counting::gate::{BESIDE_RING_0, Begin, IN_RING_0};
-use crate::counting::job::{CountRun, Sets, plan, whole};
+use crate::counting::job::{CountRun, Sets, plan, sees_the_kernel, whole};
 use arch::pmu::Deferred;
 use protocol::count::Count;
 use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
@@ -215,5 +215,45 @@ fn m14_between_addresses_a_period_is_counted_in_ring_3_alone() {
         job.requests[0].every = Some(1000);
         let planned = plan(&job.all_sets()[0], &known);
         assert!(planned.uncounted.iter().all(|one| one.reason != IN_RING_0), "{model:?}");
+    }
+}
+
+/// The kernel's way is measured beforehand, and may be shorter once: of an event that had less than is taken out nothing is left,
+/// and not a number below its preset.
+#[test]
+fn m14_no_count_between_addresses_is_below_where_it_began() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut job = gated(&["0xc0.0x00:c=1"]);
+        job.requests[0].preset = 1_000;
+        let sets = Sets::new(&job, &known, &[0]);
+        bench.deferred = Some(Deferred::new(&driver));
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.place(&begins(&[0, 0, 0x3000])).unwrap();
+        run.start(&mut bench).unwrap();
+        run.switched(None, Some(2), &mut bench).unwrap();
+        assert_eq!(run.trapped(START, &mut bench).unwrap(), Some(true));
+        bench.leave();
+        bench.enter_unseen();
+        run.switched(Some(2), None, &mut bench).unwrap();
+        let event = run.finish(&mut bench).unwrap().sets.remove(0).events.remove(0);
+        assert_eq!(event.taken_out, Some(49), "{model:?}: more than the 20 that it saw");
+        assert_eq!((event.sum.raw, event.tasks[2].raw), (1_000, 0), "{model:?}");
+    }
+}
+
+/// What is counted in ring 3 alone has nothing of the kernel in it, and neither has what no address starts.
+#[test]
+fn m14_the_kernels_way_is_taken_out_of_ring_0_between_addresses() {
+    for (model, _, _, known) in machines() {
+        let set = |text: &str| together(vec![Request::new(text)], &known);
+        let (gated, plain) = (gated(&["r00c0"]), item(vec![event("r00c0")], 0));
+        for (job, text, expected) in [
+            (&gated, "r00c0", true),
+            (&gated, "r00c0:u", false),
+            (&plain, "r00c0", false),
+            (&plain, "r00c0:u", false),
+        ] {
+            assert_eq!(sees_the_kernel(job, &set(text)), expected, "{model:?}: {text}");
+        }
     }
 }

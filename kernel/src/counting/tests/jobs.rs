@@ -325,3 +325,80 @@ fn i8_a_task_that_is_created_again_counts_from_zero() {
         assert_eq!((event.tasks[1].raw, event.sum.raw), (30, 130), "{model:?}");
     }
 }
+
+/// A system management interrupt runs no handler of the kernel: their number alone shows that one came into the snapshot.
+#[test]
+fn i10_a_jobs_snapshot_begins_again_where_an_smi_came_in_between() {
+    for (model, mut bench, driver, known) in machines() {
+        bench.clocks = true;
+        let job = item(vec![event("r00c0")], 0);
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        // Their number is looked at three times in a try. None comes behind the first look of the second one.
+        bench.smis_to_come = 4;
+        let part = run.finish(&mut bench).unwrap();
+        let seen = part.snapshot.unwrap();
+        assert_eq!((seen.retries, seen.smis), (1, Some(4)), "{model:?}");
+    }
+}
+
+#[test]
+fn i8_who_runs_is_known_and_a_switch_between_two_who_are_counted_alike_is_short() {
+    for (model, mut bench, driver, known) in machines() {
+        let job = item(vec![event("r00c0:u")], 0);
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        (0..3).for_each(|task| run.created(task, None));
+        assert_eq!(run.current(), None, "{model:?}");
+        run.switched(None, Some(2), &mut bench).unwrap();
+        assert_eq!(run.current(), Some(2), "{model:?}");
+        bench.run(Ring::User, 10);
+        run.switched(Some(2), Some(1), &mut bench).unwrap();
+        let has_status = driver.layout().global.is_some();
+        assert_eq!(run.switched_planned(1, 2, &mut bench), has_status, "{model:?}");
+        assert_eq!(run.current(), Some(if has_status { 2 } else { 1 }), "{model:?}");
+    }
+}
+
+/// Behind the end the counters stand still and have no event, whoever ran last.
+#[test]
+fn c10_a_job_leaves_the_counters_to_others() {
+    for (model, mut bench, driver, known) in machines() {
+        let job =
+            count::Count { bind: Bind::Tasks(vec![1]), ..item(vec![event("0xc0.0x00:c=1:u")], 0) };
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        run.created(1, None);
+        run.switched(None, Some(1), &mut bench).unwrap();
+        bench.run(Ring::User, 10);
+        let counter = arch::pmu::Counter::General(0);
+        let layout = driver.layout();
+        let read = |bench: &mut FakeMachine| {
+            [layout.select(0), layout.counter(counter)]
+                .map(|msr| arch::pmu::Registers::rdmsr(bench, msr).unwrap())
+        };
+        let [select, ran] = read(&mut bench);
+        assert!(select != 0 && ran == 10, "{model:?}: {select:#x}, {ran}");
+        let part = run.finish(&mut bench).unwrap();
+        assert_eq!(part.sets[0].events[0].sum.raw, 10, "{model:?}");
+        bench.run(Ring::User, 90);
+        assert_eq!(read(&mut bench), [0, 10], "{model:?}");
+    }
+}
+
+/// A row of a series is made in an interrupt: what its registers refuse ends the count, and is no row of zeros.
+#[test]
+fn m6_a_register_that_refuses_a_row_is_told() {
+    for (model, mut bench, driver, known) in machines() {
+        let job = item(vec![event("0xc0.0x00:c=1:u")], 1_000_000);
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        bench.gone = Some(driver.layout().counter(arch::pmu::Counter::General(0)));
+        let told = run.tick(None, &mut bench).unwrap_err();
+        assert!(told.to_string().contains("read"), "{model:?}: {told}");
+    }
+}

@@ -187,3 +187,20 @@ proptest! {
         }
     }
 }
+
+/// Who has the counters, or waits for them, has asked: its moment may come again.
+#[test]
+fn i6_a_moment_that_comes_again_changes_nothing_for_who_has_asked() {
+    let mut ledger = begun(&[
+        set(&[(0, Some(1))], Some(1), Some(9)),
+        waits(set(&[(0, None)], Some(2), None)),
+        waits(set(&[(0, Some(1))], Some(3), None)),
+    ]);
+    for marker in [1, 1, 2, 3, 2] {
+        assert!(reaches(&mut ledger, marker));
+        assert_eq!(*ledger.allocation(0), Allocation::Counts);
+        assert_eq!((ledger.claims(0, 0).count(), holds(&ledger, 0)), (1, vec![0]));
+    }
+    assert!(reaches(&mut ledger, 9));
+    assert_eq!([0, 1, 2].map(|number| holds(&ledger, number)), [vec![], vec![0], vec![]]);
+}

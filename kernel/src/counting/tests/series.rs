@@ -97,3 +97,25 @@ fn m6_rows_of_many_sets_share_the_room() {
     assert_eq!((result.intervals.len(), result.dropped), (4, 18));
     assert_eq!(result.intervals.iter().map(|row| row.set).collect::<Vec<_>>(), [0, 0, 1, 1]);
 }
+
+/// A child's counts are in its own column where they were counted, and not in its heir's, whichever task that is.
+#[test]
+fn m6_what_a_child_leaves_to_the_second_task_is_in_no_row_of_that_one() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut job = super::jobs::item(vec![super::jobs::event("r00c0:u"); 2], 1_000_000);
+        job.workload.tasks[2].parent = Some(1);
+        let sets = Sets::new(&job, &known, &[0]);
+        let here = part(&job, &sets, 0, &[0, 1, 2], (&mut bench, &driver));
+        let result = whole(&job, sets, vec![(0, here)]);
+        let of = |task: usize, event: usize| {
+            result.intervals.iter().map(|row| row.tasks[task][event]).sum::<u64>()
+        };
+        // Ten turns; the third task exits behind the eighth one, which was its second but last.
+        let ran = [4 * 100, 3 * 110, 3 * 120];
+        assert_eq!(
+            [0, 1, 2].map(|task| [of(task, 0), of(task, 1)]),
+            ran.map(|n| [n; 2]),
+            "{model:?}"
+        );
+    }
+}

@@ -319,3 +319,24 @@ fn i8_a_task_that_is_created_again_starts_at_zero() {
         assert_eq!(machine.task(&claim, 0), [60], "{model:?}: 50, and 7 and 3 of two children");
     }
 }
+
+/// A set of its own comes before its parent's, and keeps the task out of that one.
+#[test]
+fn i8_a_task_with_a_set_of_its_own_is_none_of_its_parents() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let parents = together(vec![instructions()], &known);
+        let parents = machine.bind(parents, &driver, Scope::Task(0), Force::Ask).unwrap();
+        let own = together(vec![instructions()], &known);
+        let own = machine.bind(own, &driver, Scope::Task(1), Force::Ask).unwrap();
+        machine.contexts.created(1, Some(0));
+        assert_eq!(machine.contexts.counts_of(1), Some(own), "{model:?}");
+        machine.contexts.unbind(&own, &mut machine.bench).unwrap();
+        assert_eq!(machine.contexts.counts_of(1), None, "{model:?}");
+        machine.switch(Some(1));
+        machine.run(50);
+        machine.switch(Some(0));
+        machine.run(20);
+        assert_eq!([0, 1].map(|task| machine.task(&parents, task)), [[20], [0]], "{model:?}");
+    }
+}

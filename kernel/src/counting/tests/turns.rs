@@ -179,12 +179,40 @@ fn m3_others_start_after_the_first_has_seen_n() {
     }
 }
 
+/// An overflow that is found when the set is stopped starts the others as soon as it goes on.
+#[test]
+fn m3_who_was_started_while_nothing_ran_counts_when_the_set_goes_on() {
+    for (model, mut bench, driver, known) in machines() {
+        let requests = vec![instructions().every(1000).starting(&[1]), instructions()];
+        let mut session =
+            Session::bind(together(requests, &known), Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.set_interrupts(false);
+        bench.run(Ring::User, 1000);
+        session.stop(&mut bench).unwrap();
+        bench.set_interrupts(true);
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 70);
+        assert_eq!(raw(&mut session, &mut bench)[1], 70, "{model:?}");
+    }
+}
+
 #[test]
 fn t7_nothing_of_the_handler_is_counted() {
     for (model, mut bench, driver, known) in machines() {
         if driver.capabilities().freeze == FreezeKind::None {
-            // These count on in the handler, and a processor without a global control cannot stop them at once.
+            // A processor without a global control cannot stop its counters at once: all of them count on in the handler, so that
+            // they stay comparable, and each has all of it.
             assert!(!driver.capabilities().has_global(), "{model:?}");
+            let requests =
+                vec![Request::new("0xc0.0x00:c=1").every(100), Request::new("0xc0.0x00:c=1")];
+            let set = together(requests, &known);
+            let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+            bench.handler_instructions = 17;
+            session.start(&mut bench).unwrap();
+            bench.run_for(&mut session, Ring::User, 1050);
+            assert!(bench.handled > 300, "{model:?}");
+            assert_eq!(raw(&mut session, &mut bench)[1], 1050 + bench.handled, "{model:?}");
             continue;
         }
         let set = together(vec![instructions().every(100), instructions()], &known);
@@ -220,6 +248,27 @@ fn m12_i1_what_a_read_and_a_turn_cost_in_accesses_to_registers() {
         assert_eq!(std::mem::take(&mut bench.accesses), reads, "{model:?}: a read");
         session.slice(&mut bench).unwrap();
         assert_eq!(bench.accesses, turn, "{model:?}: a turn");
+    }
+}
+
+/// The same of a set's way from its counters and back to them: what it does not have costs it nothing.
+#[test]
+fn m12_what_it_costs_to_leave_the_counters_and_to_get_them_back() {
+    for (model, leaves, returns) in [
+        // It stops all, looks at the counter and twice at the status, takes the event out and acknowledges. Coming back gives the
+        // counter its event and 0, and starts all; what may be frozen or pending is looked at before.
+        (Model::Skylake, [3, 3], [4, 5]),
+        (Model::Zen4, [3, 3], [4, 5]),
+    ] {
+        let (_, mut bench, driver, known) = machines().find(|one| one.0 == model).unwrap();
+        let set = together(vec![Request::new("0xc0.0x00:c=1")], &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.accesses = [0; 2];
+        session.suspend(&mut bench).unwrap();
+        let left = std::mem::take(&mut bench.accesses);
+        session.start(&mut bench).unwrap();
+        assert_eq!([left, bench.accesses], [leaves, returns], "{model:?}");
     }
 }
 

@@ -35,6 +35,40 @@ fn d1_what_cpuid_says_is_read() {
     assert_eq!(says.tlb(2, 4096), Some((2048, 8)));
 }
 
+/// Fields that the answers above have at their least: partitions, ids that share, sets of one way.
+#[test]
+fn d1_each_field_of_cpuids_answers_is_read() {
+    let answers = [
+        // Two processors, 8 ways, 2 partitions of 64 bytes, 64 sets.
+        [4, 0, 1 << 14 | 1 << 5 | 1, 7 << 22 | 1 << 12 | 63, 63, 0],
+        // 4 ways of 16 sets that are one set of 64.
+        [0x18, 1, 0, 4 << 16 | 1, 16, 1 << 8 | 1 << 5 | 1],
+    ];
+    let says = Says::of(&answers);
+    let cache = says.cache(1).unwrap();
+    assert_eq!((cache.bytes, cache.ways, cache.shared()), (64 << 10, 8, 2));
+    assert_eq!(cache.to_string(), "64 KiB, 8 ways, for up to 2 processors");
+    assert_eq!((says.line(), says.tlb(1, 4096)), (Some(64), Some((64, 64))));
+    // What AMD has not has no bytes, no entries, or no associativity.
+    let first = [0x8000_0005, 0, 0, 0, 0x0000_0040, 0];
+    let second = |half: u32| [0x8000_0006, 0, 0, half << 16, 0, 0];
+    let answers = [first, second(0x4000)];
+    let says = Says::of(&answers);
+    assert_eq!((says.cache(1).is_none(), says.line()), (true, None));
+    assert_eq!((says.tlb(1, 4096), says.tlb(2, 4096)), (None, None));
+    let answers = [[0x8000_0005, 0, 0, 0, 0x2008_0140, 0], second(0x0200)];
+    let says = Says::of(&answers);
+    assert_eq!((says.cache(2).is_none(), says.line(), says.tlb(2, 4096)), (true, Some(64), None));
+}
+
+#[test]
+fn d1_sizes_are_told_in_the_greatest_unit_that_is_whole() {
+    let sizes = [0, 900, 1 << 10, 1536, 32 << 10, 1 << 20, (1 << 20) + 1024, 12 << 20];
+    let told =
+        ["0 bytes", "900 bytes", "1 KiB", "1.5 KiB", "32 KiB", "1 MiB", "1025 KiB", "12 MiB"];
+    assert_eq!(sizes.map(size), told);
+}
+
 #[test]
 fn d1_a_contradiction_is_marked() {
     assert_eq!(marked(Some(6), Some(8), "8 ways".into()), "8 ways (contradicts)");

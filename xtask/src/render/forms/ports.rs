@@ -91,6 +91,90 @@ fn figures(result: &SnippetResult, events: &[String]) -> Option<Figures> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::form::blocked::PAIRS;
+    use crate::ports::BLOCKING;
+    use pmu_model::uarch::PortLoads;
+    use protocol::record::{Aggregates, Metric};
+
+    /// Forms, and the sets of ports of their micro-operations, as bits.
+    const FORMS: [(&str, &[u16]); 5] = [
+        ("nop", &[]),
+        ("shl r64, imm8", &[0x41]),
+        ("imul r64, r64", &[0x02]),
+        ("mov r32, imm32", &[0x63]),
+        ("bextr r64, r64, r64", &[0x41, 0x02]),
+    ];
+
+    /// What a machine with these forms counts of one instruction in a row of `row`, with those in front of it.
+    fn measured(of: usize, row: u32, behind: Option<(u32, usize)>, events: Option<bool>) -> Item {
+        const TIMES: u32 = 64;
+        let (mut loads, mut counted, mut cycles) = (PortLoads::default(), [0.0; 8], 0);
+        let (mut uops, mix) = (0.0, [behind.map(|(count, form)| (form, count)), Some((of, row))]);
+        for (form, count) in (0..TIMES).flat_map(|_| mix.into_iter().flatten()) {
+            for _ in 0..count {
+                for &set in FORMS[form].1 {
+                    counted[loads.uop(set)] += 1.0;
+                    uops += 1.0;
+                }
+                cycles += loads.instruction(6);
+            }
+        }
+        let each = f64::from(TIMES * row);
+        let ports = (0..8).zip(counted).filter_map(|(port, count)| {
+            let event = format!("uops_dispatched_port.port_{port}");
+            events.map(|counts| (event, if counts { count } else { 0.0 }))
+        });
+        let others = [("cycles", cycles as f64), ("uops-retired", uops)];
+        let all = others.map(|(event, count)| (event.to_string(), count)).into_iter().chain(ports);
+        let metric = |(event, count): (String, f64)| Metric {
+            event,
+            value: Aggregates { median: count / each, ..Aggregates::default() },
+            deterministic: true,
+            series: Default::default(),
+            counting: None,
+            energy: None,
+        };
+        let behind = behind.map(|(count, form)| (count, FORMS[form].0.to_string()));
+        let kind = Kind::Ports { copies: 8, row, behind };
+        let case = Case { form: FORMS[of].0.to_string(), kind, breaking: Vec::new() };
+        let mut result: SnippetResult = serde_json::from_str(
+            r#"{"item":0,"name":"","per":1,"runs":1,"metrics":[],"tsc":[0,1]}"#,
+        )
+        .unwrap();
+        result.metrics = all.map(metric).collect();
+        (case, result)
+    }
+
+    type Item = (Case, SnippetResult);
+
+    /// What is found in a report of all of them but those that are left out.
+    fn told(events: Option<bool>, left: &[&str]) -> Vec<(String, String)> {
+        let mut items = Vec::new();
+        for of in 0..FORMS.len() {
+            items.push(measured(of, 1, None, events));
+        }
+        for before in 1..4 {
+            for of in 0..FORMS.len() {
+                items.push(measured(of, 1, Some((BLOCKING, before)), events));
+            }
+            // Of two that keep ports busy the later one is in front, or the earlier one.
+            for other in 1..before {
+                let (of, front) = if before == 3 { (before, other) } else { (other, before) };
+                items.extend(PAIRS.map(|(count, row)| measured(of, row, Some((count, front)), events)));
+            }
+        }
+        let kept = |(case, _): &&Item| !left.contains(&case.form.as_str());
+        let cases: Vec<(Case, &SnippetResult)> =
+            items.iter().filter(kept).map(|(case, result)| (case.clone(), result)).collect();
+        found(&cases).into_iter().map(|(form, found)| (form, found.text())).collect()
+    }
+
+    #[test]
+    fn d2_ports_of_a_report_are_told_by_its_events_or_else_by_its_cycles() {
+        for (events, left) in [(Some(true), &[][..]), (None, &[]), (Some(false), &[]), (None, &["nop"])] {
+            println!("{events:?} {left:?}: {:#?}", told(events, left));
+        }
+    }
 
     #[test]
     fn d2_events_name_their_ports() {
