@@ -18,6 +18,10 @@ pub trait Platform: Registers {
     /// counts up at any time, also between two calls.
     fn overflows(&mut self, counter: Counter) -> u64;
 
+    /// What this counter has counted since its overflows and the handler has not set it back by
+    /// ([`arch::pmu::pmi::ControlBlock::owed`]). It changes only with its overflows.
+    fn owed(&mut self, counter: Counter) -> u64;
+
     /// Interrupts of the PMU since the last [`Platform::deliver`] that found an overflow: no counter's overflows have changed
     /// as long as this has not.
     fn interrupts(&mut self) -> u64;

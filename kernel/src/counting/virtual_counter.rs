@@ -21,9 +21,9 @@ use arch::pmu::{Counter, Driver, PmuError};
 pub enum Mode {
     /// From 0 through all its bits, and on: nothing is ever written to it, so nothing can be lost.
     Free,
-    /// Starts anew at each overflow, which comes every so many events. Exact if the counters stand still from the
-    /// overflow to the reload (see [`arch::pmu::Freeze`]); else what is counted in between is lost, or carried into the next
-    /// period where the handler stops counters of ring 3.
+    /// Starts anew at each overflow, which comes every so many events. Exact where the processor freezes the counters (see
+    /// [`arch::pmu::Freeze`]), and for counters of ring 3 where the handler stops them: what was counted since the overflow goes
+    /// into the next periods. Else it is lost.
     Every(u64),
 }
 
@@ -46,6 +46,8 @@ pub struct VirtualCounter {
     /// The value after a wrap, before the handler reloads.
     preset: u64,
     start: Position,
+    /// The counter's value at the last fold.
+    value: u64,
     total: u64,
 }
 
@@ -69,7 +71,7 @@ impl VirtualCounter {
         };
         driver.write(platform, counter, preset + into)?;
         let start = Position { wraps: platform.overflows(counter), events: into };
-        Ok(Self { counter, mode, wrap, preset, start, total })
+        Ok(Self { counter, mode, wrap, preset, start, value: preset + into, total })
     }
 
     /// The same without a look at the processor: the counter stands at 0, and its overflows are `wraps` now. For one that
@@ -77,12 +79,13 @@ impl VirtualCounter {
     #[inline]
     pub(super) fn begin(&mut self, total: u64, wraps: u64) {
         (self.start, self.total) = (Position { wraps, events: 0 }, total);
+        self.value = 0;
     }
 
     /// So many events more than at the last fold, and the counter stands at 0 again. Returns the count.
     pub(super) const fn add(&mut self, events: u64) -> u64 {
         self.total = self.total.wrapping_add(events);
-        self.start.events = 0;
+        (self.start.events, self.value) = (0, 0);
         self.total
     }
 
@@ -120,12 +123,7 @@ impl VirtualCounter {
 
     /// The counter's value at the last fold, and what the count is more than a later value as long as it does not wrap.
     pub(super) const fn at_last_fold(&self) -> (u64, u64) {
-        let preset = match self.mode {
-            Mode::Free => 0,
-            Mode::Every(_) => self.preset,
-        };
-        let value = preset.wrapping_add(self.start.events);
-        (value, self.total.wrapping_sub(value))
+        (self.value, self.total.wrapping_sub(self.value))
     }
 
     /// The count now. It may run meanwhile.
@@ -133,7 +131,7 @@ impl VirtualCounter {
     /// # Errors
     /// A register cannot be read.
     pub fn read(&self, driver: &Driver, platform: &mut dyn Platform) -> Result<u64, PmuError> {
-        Ok(self.count(self.position(driver, platform)?))
+        Ok(self.count(self.position(driver, platform)?.0))
     }
 
     /// The same, and what was counted so far does not depend on the handler's count any more up to here.
@@ -141,9 +139,9 @@ impl VirtualCounter {
     /// # Errors
     /// A register cannot be read.
     pub fn fold(&mut self, driver: &Driver, platform: &mut dyn Platform) -> Result<u64, PmuError> {
-        let now = self.position(driver, platform)?;
+        let (now, value) = self.position(driver, platform)?;
         self.total = self.count(now);
-        self.start = now;
+        (self.start, self.value) = (now, value);
         Ok(self.total)
     }
 
@@ -153,30 +151,41 @@ impl VirtualCounter {
         self.total.wrapping_add(wraps.wrapping_mul(self.wrap)).wrapping_add(events)
     }
 
-    fn position(&self, driver: &Driver, platform: &mut dyn Platform) -> Result<Position, PmuError> {
+    /// Where the counter is, and its value.
+    fn position(
+        &self,
+        driver: &Driver,
+        platform: &mut dyn Platform,
+    ) -> Result<(Position, u64), PmuError> {
         if self.mode == Mode::Free && driver.layout().global.is_none() {
             // Nothing but the value itself tells of a wrap: there may be one between two folds. These counters have
             // 48 bits, on Intel's version 1 40.
             let events = driver.read(platform, self.counter)?;
             let wraps = self.start.wraps.wrapping_add(u64::from(events < self.start.events));
-            return Ok(Position { wraps, events });
+            return Ok((Position { wraps, events }, events));
         }
         loop {
             let before = platform.overflows(self.counter);
             let value = driver.read(platform, self.counter)?;
             let wrapped = self.wrapped(driver, platform, value)?;
+            let owed = match self.mode {
+                Mode::Free => 0,
+                Mode::Every(_) => platform.owed(self.counter),
+            };
             if platform.overflows(self.counter) != before {
                 continue;
             }
-            let events = value.wrapping_sub(if wrapped { 0 } else { self.preset });
+            let events =
+                value.wrapping_sub(if wrapped { 0 } else { self.preset }).wrapping_add(owed);
             let wraps = before.wrapping_add(u64::from(wrapped));
-            // A counter that is not frozen may have gone further than a whole period before its interrupt comes.
-            return Ok(match self.mode {
+            // A counter may have gone further than a whole period before it stands.
+            let position = match self.mode {
                 Mode::Free => Position { wraps, events },
                 Mode::Every(period) => {
                     Position { wraps: wraps.wrapping_add(events / period), events: events % period }
                 }
-            });
+            };
+            return Ok((position, value));
         }
     }
 

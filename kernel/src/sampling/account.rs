@@ -123,13 +123,21 @@ fn event(
     }
     // The period that runs now began as long before the counter's end as it is long.
     let began = (one.distance() << block.slot(index).running()).wrapping_neg();
-    let rest = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);
+    let since = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);
+    // What no overflow had its share of: whole periods of it ended while an interrupt waited.
+    let owed = block.owed(one.counter);
+    let late = owed / one.period.max(1);
+    let rest = since + owed % one.period.max(1);
     let witness = match one.witness {
         Some((witness, _)) => Some(driver.read(registers, witness)?),
         None => None,
     };
-    let counted = count(block, index, one.event.clone(), one.period, Some(&samples));
+    let mut counted = count(block, index, one.event.clone(), one.period, Some(&samples));
+    counted.throttled += late;
     let mut remarks = one.remarks.clone();
+    remarks.extend((late > 0).then(|| {
+        format!("{late} periods ended while an interrupt waited: they are among the throttled ones")
+    }));
     let lost = precise::lost(one, block, rest, witness).unwrap_or_else(|remark| {
         remarks.push(remark);
         0
@@ -138,9 +146,9 @@ fn event(
         (counted.overflows + counted.throttled).saturating_mul(one.period).saturating_add(rest);
     // One period more than the current one: an overflow at the very end may still wait.
     let period = one.distance() << block.slot(index).running();
-    if !one.selection.precise && rest / 2 >= period {
+    if !one.selection.precise && since / 2 >= period {
         remarks.push(format!(
-            "{rest} events came since its last interrupt, of a period of {period}: interrupts were lost"
+            "{since} events came since its last interrupt, of a period of {period}: interrupts were lost"
         ));
     }
     if let Some((beside, _)) = one.witness.filter(|_| !one.selection.precise) {

@@ -67,23 +67,23 @@ pub(super) extern "C" fn searching_entry() {
         "rdmsr",
         "test edx, [rdi + {top}]",
         "jnz 3f", // 24
-        // Of a counter that stands, what it has counted since the overflow.
-        "and eax, [r8 + {carry}]",
-        "add eax, [r8 + {preset}]",
+        "cmp dword ptr [r8 + {reload}], 0",
+        "je 34f",
+        "mov eax, [r8 + {preset}]",
         "mov edx, [r8 + {preset} + 4]",
-        "wrmsr",
+        "35: wrmsr",
         "inc qword ptr [r8 + {overflows}]",
         // The slot's number is the counter's bit.
         "sub r8, rdi",
         "shr r8d, 6",
         "bts r9, r8",
         "3: test rsi, rsi",
-        "jnz 2b", // 34
+        "jnz 2b", // 35
         "test r9, r9",
         "jz 8f",
         "inc qword ptr [rdi + {pmis}]",
         "cmp qword ptr [rdi + {end}], 0",
-        "jne 9f", // 39
+        "jne 9f", // 40
         // Some hypervisors mask LVTPC at delivery, as Intel's APIC does and AMD's does not (KVM from a16eb25b09c0 to 49ff3b4aec51).
         "5: mov rsi, [rdi + {apic}]",
         "mov eax, [rdi + {lvt}]",
@@ -92,10 +92,10 @@ pub(super) extern "C" fn searching_entry() {
         "mov [rsi + {lvtpc}], eax",
         "cmp dword ptr [rdi + {nmi}], 0",
         "jne 7f",
-        "mov dword ptr [rsi + {eoi}], 0", // 47
+        "mov dword ptr [rsi + {eoi}], 0", // 48
         "7: mov r8d, [rdi + {stops}]",
         "test r8d, r8d",
-        "jz 33f", // 50
+        "jz 33f", // 51
         // Unless the gate is closed.
         "cmp dword ptr [rdi + {shut}], 0",
         "jne 33f",
@@ -119,7 +119,7 @@ pub(super) extern "C" fn searching_entry() {
         "pop rdx",
         "pop rcx",
         "pop rax",
-        "iretq", // 58
+        "iretq", // 59
         "6: mov ecx, {x2apic} + ({lvtpc} >> 4)",
         "xor edx, edx",
         "wrmsr",
@@ -129,6 +129,19 @@ pub(super) extern "C" fn searching_entry() {
         "xor eax, eax",
         "wrmsr",
         "jmp 7b",
+        // Of a counter that stands, what it has counted since the overflow as well (`Slot::next`).
+        "34: shl rdx, 32",
+        "or rax, rdx",
+        "add rax, [r8 + {owed}]",
+        "mov edx, [r8 + {carry}]",
+        "cmp rax, rdx",
+        "cmovb rdx, rax",
+        "sub rax, rdx",
+        "mov [r8 + {owed}], rax",
+        "add rdx, [r8 + {preset}]",
+        "mov eax, edx",
+        "shr rdx, 32",
+        "jmp 35b",
         "8: inc qword ptr [rdi + {spurious}]",
         "mov rax, [rdi + {pmis}]",
         "add rax, {most}",
@@ -170,7 +183,9 @@ pub(super) extern "C" fn searching_entry() {
         closed = const offset::CLOSED,
         mask = const offset::MASK,
         top = const offset::TOP_HIGH,
+        reload = const offset::RELOAD,
         carry = const offset::CARRY,
+        owed = const offset::OWED,
         apic = const offset::APIC,
         nmi = const offset::NMI,
         lvt = const offset::LVT,

@@ -43,12 +43,14 @@ pub struct Slot {
     pub(super) running: u8,
     /// It counts in ring 0.
     pub(super) ring_0: bool,
-    /// Bits of its value at an overflow that are added to the preset.
+    /// A write of the counter extends its sign from bit 31.
+    pub(super) extends_sign: bool,
+    /// Most of what it has counted since an overflow that is added to the preset.
     pub(super) carry: u32,
     /// Bits of the counter's value.
     pub(super) width: u64,
-    /// Bits that a preset has to have set, so that the counter can be set to it.
-    pub(super) ones: u64,
+    /// What it has counted since its overflows and no period has had yet.
+    pub(super) owed: u64,
 }
 
 impl Slot {
@@ -182,6 +184,8 @@ pub struct ControlBlock {
     pub(super) top: u64,
     /// When counters stand.
     pub(super) stands: Stands,
+    /// Some distances from an overflow do not work (errata): counters are set to those of the periods alone.
+    pub(super) keeps_periods: bool,
     pub(super) slots: [Slot; SLOTS],
     /// The writes around the handlers in Rust, worked out by whoever installs it.
     pub(super) around: AroundAll,
@@ -198,9 +202,10 @@ const NO_SLOT: Slot = Slot {
     level: 0,
     running: 0,
     ring_0: false,
+    extends_sign: false,
     carry: 0,
     width: 0,
-    ones: 0,
+    owed: 0,
 };
 
 impl ControlBlock {
@@ -247,6 +252,7 @@ impl ControlBlock {
         end: 0,
         top: 0,
         stands: Stands::Never,
+        keeps_periods: false,
         slots: [NO_SLOT; SLOTS],
         around: AroundAll::NOTHING,
     };
@@ -272,12 +278,7 @@ impl ControlBlock {
             slot.look_at = driver.layout().counter(counter).0;
             slot.width = has.mask(counter);
             slot.ring_0 = driver.counts_ring_0(counter);
-            let top = (slot.width >> 1) + 1;
-            // A write that extends a sign takes values whose upper bits, from 31 on, are all equal.
-            slot.ones = match driver.layout().extends_sign(counter) {
-                true => slot.width & !0x7fff_ffff,
-                false => top,
-            };
+            slot.extends_sign = driver.layout().extends_sign(counter);
         }
         block
     }
@@ -298,7 +299,7 @@ impl ControlBlock {
         let slot = &mut self.slots[counter.index()];
         slot.reload = driver.layout().counter(counter).0;
         slot.preset = preset;
-        slot.carry_over(self.stands);
+        slot.carry_over(self.stands, self.keeps_periods);
         self.mask |= counter.bit();
         Ok(())
     }
@@ -432,8 +433,8 @@ impl ControlBlock {
             let period = slot.preset.wrapping_neg() & slot.width;
             slot.preset = (period >> slot.level).wrapping_neg() & slot.width;
             (slot.overflows, slot.dropped, slot.throttled) = (0, 0, 0);
-            (slot.level, slot.running) = (0, 0);
-            slot.carry_over(self.stands);
+            (slot.level, slot.running, slot.owed) = (0, 0, 0);
+            slot.carry_over(self.stands, self.keeps_periods);
         }
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
         (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
@@ -477,6 +478,12 @@ impl ControlBlock {
         (self.cursor as usize).saturating_sub(start as usize) / size_of::<Sample>()
     }
 
+    /// What a counter has counted since its overflows and no period has had yet ([`Slot::owed`]).
+    #[must_use]
+    pub fn owed(&self, counter: Counter) -> u64 {
+        self.slots[counter.index()].owed()
+    }
+
     /// How often a counter overflowed.
     #[must_use]
     pub fn overflows(&self, counter: Counter) -> u64 {
@@ -517,6 +524,7 @@ pub(super) mod offset {
     pub const PRESET: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, preset);
     pub const LOOK_AT: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, look_at);
     pub const CARRY: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, carry);
+    pub const OWED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, owed);
     pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, overflows);
     /// A slot is 2^6 bytes, which the assembly shifts by.
     const _: () = assert!(size_of::<Slot>() == 64);

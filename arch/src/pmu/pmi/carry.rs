@@ -1,5 +1,6 @@
-//! What a counter counted between its overflow and the moment at which it stood goes into its next period, so that periods do not
-//! drift on a processor with skid (Linux, `x86_perf_event_set_period`, likewise).
+//! What a counter counted between its overflow and the moment at which it stood goes into its next periods, so that periods do not
+//! drift on a processor with skid (Linux, `x86_perf_event_set_period`, likewise). So (overflows + whole periods owed) x period + what
+//! is left is all that it counted, however late an interrupt comes.
 
 use super::ControlBlock;
 use super::block::Slot;
@@ -10,7 +11,7 @@ use crate::pmu::errata::Effect;
 /// When a counter that has overflowed stands, and so what its value is when the handler sets it back.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Stands {
-    /// Not before that, or periods have to be those that were set (errata): nothing is carried over.
+    /// Not before that: nothing is carried over.
     #[default]
     Never,
     /// The processor froze it: all of its value was counted in the interrupted code.
@@ -23,25 +24,45 @@ impl Slot {
     /// Whether it is set back at each overflow.
     #[must_use]
     pub(super) const fn is_reloaded(&self) -> bool {
-        self.reload != 0 || self.carry != 0
+        self.preset != 0
     }
 
-    /// The bits of a value that are carried over: less than half of the period, so that what is left of it is no shorter than its
-    /// half. None of a period that does not fit into the 32 bits that the handler adds.
-    pub(super) fn carry_over(&mut self, stands: Stands) {
-        let carries = match stands {
+    /// Whether its value at an overflow was all counted in the interrupted code, so that none of it may be lost.
+    const fn owes(&self) -> bool {
+        self.is_reloaded() && self.reload == 0
+    }
+
+    /// Events that were counted since its overflows and that no period has had yet: they came in more than the half of a period that
+    /// an overflow may leave to the next one. Whole periods of them had no overflow of their own.
+    #[must_use]
+    pub const fn owed(&self) -> u64 {
+        if self.owes() { self.owed } else { 0 }
+    }
+
+    /// What is carried over: no more than half of the period, so that what is left of it is no shorter than its half. Nothing if
+    /// periods have to be those that were set; the rest is owed.
+    pub(super) fn carry_over(&mut self, stands: Stands, keeps_periods: bool) {
+        let owes = match stands {
             Stands::Never => false,
             Stands::Frozen => true,
             Stands::Stopped => !self.ring_0,
         };
-        let period = self.preset.wrapping_neg() & self.width;
-        let reloaded = self.is_reloaded();
-        self.carry = match u32::try_from(period) {
-            Ok(period @ 4..) if carries && reloaded => (1 << (period / 2).ilog2()) - 1,
-            _ => 0,
+        let half = (self.preset.wrapping_neg() & self.width) / 2;
+        self.carry = match owes && !keeps_periods && self.is_reloaded() {
+            true => u32::try_from(half).unwrap_or(u32::MAX),
+            false => 0,
         };
-        // The assembly looks only at counters of which something is carried over.
-        self.reload = if reloaded && self.carry == 0 { self.look_at } else { 0 };
+        // The assembly looks only at the values of counters that owe.
+        self.reload = if self.is_reloaded() && !owes { self.look_at } else { 0 };
+    }
+
+    /// What the counter, whose value is `value` at an overflow, is set to.
+    #[inline]
+    pub(super) fn next(&mut self, value: u64) -> u64 {
+        let over = self.owed.wrapping_add(value);
+        let carried = over.min(self.carry.into());
+        self.owed = over - carried;
+        self.preset + carried
     }
 }
 
@@ -52,9 +73,9 @@ impl ControlBlock {
     }
 
     pub(super) fn carry_over(&mut self, driver: &Driver, stands: Stands) {
-        self.stands = if keeps_periods(driver.capabilities()) { Stands::Never } else { stands };
+        (self.stands, self.keeps_periods) = (stands, keeps_periods(driver.capabilities()));
         for slot in &mut self.slots {
-            slot.carry_over(self.stands);
+            slot.carry_over(self.stands, self.keeps_periods);
         }
     }
 }

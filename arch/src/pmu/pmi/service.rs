@@ -232,11 +232,13 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
         // The overflow stands for as many periods as it was long.
         slot.throttled += (1 << slot.running) - 1;
         slot.running = slot.level;
-        if slot.is_reloaded() {
+        if slot.reload != 0 {
+            raw.wrmsr(slot.reload, slot.preset);
+        } else if slot.is_reloaded() {
             // What was counted since, of a counter that stands.
-            let over =
-                if slot.carry == 0 { 0 } else { raw.rdmsr(slot.look_at) as u32 & slot.carry };
-            raw.wrmsr(slot.look_at, slot.preset + u64::from(over));
+            let value = raw.rdmsr(slot.look_at);
+            let next = slot.next(value);
+            raw.wrmsr(slot.look_at, next);
         }
     }
 }

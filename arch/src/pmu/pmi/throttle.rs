@@ -83,16 +83,17 @@ impl Slot {
     /// Doubles the period, if the counter can be set so far back. It takes effect at the next overflow.
     pub(super) fn double(&mut self) -> bool {
         let preset = self.preset << 1 & self.width;
+        // A write that extends a sign takes values whose upper bits, from 31 on, are all equal.
+        let ones = match self.extends_sign {
+            true => self.width & !0x7fff_ffff,
+            false => (self.width >> 1) + 1,
+        };
         // 2^width - 2p is twice 2^width - p, as long as the period fits.
-        let fits = preset != 0 && preset & self.ones == self.ones;
+        let fits = preset != 0 && preset & ones == ones;
         if !self.is_reloaded() || !fits {
             return false;
         }
         (self.preset, self.level) = (preset, self.level + 1);
-        // The handler adds within the lower 32 bits.
-        if self.carry != 0 && preset.wrapping_neg() & self.width > 1 << 32 {
-            (self.carry, self.reload) = (0, self.look_at);
-        }
         true
     }
 
@@ -172,7 +173,7 @@ mod tests {
             let ones = if legacy { width & !0x7fff_ffff } else { 1 << (bits - 1) };
             let preset = period.wrapping_neg() & width;
             prop_assume!(preset & ones == ones);
-            let mut slot = Slot { reload: 1, preset, width, ones, ..Slot::default() };
+            let mut slot = Slot { reload: 1, preset, width, extends_sign: legacy, ..Slot::default() };
             while slot.double() {
                 prop_assert_eq!(slot.preset, (period << slot.level).wrapping_neg() & width);
                 prop_assert!(slot.preset & ones == ones && slot.level < 64);

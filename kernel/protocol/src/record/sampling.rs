@@ -176,7 +176,8 @@ pub struct SampledCount {
     pub samples: u64,
     /// Of these, how many found no place there.
     pub dropped: u64,
-    /// Periods that passed without an overflow, because throttling had made the period longer.
+    /// Periods that passed without an overflow, because throttling had made the period longer, or because they ended while an
+    /// interrupt waited.
     #[serde(default)]
     pub throttled: u64,
     /// The period at the end, if throttling made it longer.

@@ -78,6 +78,7 @@ impl Session {
         if driver.capabilities().freeze != FreezeKind::None {
             let freeze = if overflows { Freeze::COUNTERS } else { Freeze::empty() };
             match driver.set_freeze(platform, freeze) {
+                Ok(()) if overflows => block.carry_over_frozen(driver),
                 // It held at the start: somebody else has the register now.
                 Err(PmuError::Freeze { .. }) if has_global => {
                     driver.no_freeze(platform)?;

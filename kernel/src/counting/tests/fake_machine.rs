@@ -303,6 +303,11 @@ impl Platform for FakeMachine {
         self.block.overflows(counter)
     }
 
+    fn owed(&mut self, counter: Counter) -> u64 {
+        self.elapse();
+        self.block.owed(counter)
+    }
+
     fn interrupts(&mut self) -> u64 {
         self.block.pmis
     }

@@ -171,6 +171,11 @@ impl Platform for Processor {
         self.direct.overflows(counter)
     }
 
+    fn owed(&mut self, counter: Counter) -> u64 {
+        // SAFETY: as for the overflows.
+        unsafe { (*self.direct.block).owed(counter) }
+    }
+
     fn interrupts(&mut self) -> u64 {
         self.direct.interrupts()
     }

@@ -1,6 +1,7 @@
 //! Sampling on a PMU with a planted fault: a right figure, or a reason.
 
 use super::*;
+use arch::pmu::FreezeKind;
 
 /// Samples, and holds the result to what the code does: 1,000 instructions.
 fn sampled(model: Model, fault: Mutation) -> Result<SampleResult, String> {
@@ -100,4 +101,28 @@ fn m8_a_timer_samples_without_a_pmu() {
     assert!(!result.emulated && !result.capability.overflow_interrupt);
     let refused = measure(&mut host, 0, &self::item(&[event(RETIRED, 77)], 1), &mut |_| ());
     assert!(matches!(refused, Err(Unmeasured::Refused(text)) if text.contains("no PMU")));
+}
+
+/// One instruction takes more cycles than a few periods have: they are counted, and said to have had no overflow of their own.
+#[test]
+fn i4_m12_periods_that_end_while_an_interrupt_waits_are_accounted_for() {
+    for (model, mut host) in hosts() {
+        let has = host.driver.capabilities();
+        let (cycles, stands) = (if has.is_intel() { "r003c" } else { "r0076" }, has.has_global());
+        let mut item = item(&[event(cycles, MIN_PERIOD)], 100);
+        item.workload.tasks[0].body = Cow::Borrowed(&[0x90, FAR, 0x90]);
+        if has.freeze == FreezeKind::None {
+            // The handler stops them, and is not counted in ring 3.
+            item.workload.tasks[0].ring = TaskRing::User;
+        }
+        let (result, _) = run(&mut host, &item);
+        let one = &result.events[0];
+        let sum = (one.overflows + one.throttled) * one.period + one.rest;
+        if stands {
+            assert_eq!(one.witness, Some(sum), "{model:?}: {one:?}");
+            assert!(one.throttled > 100 && one.rest < 2 * one.period, "{model:?}: {one:?}");
+            let said = format!("{} periods ended while an interrupt waited", one.throttled);
+            assert!(one.remarks[0].starts_with(&said), "{model:?}: {one:?}");
+        }
+    }
 }

@@ -61,18 +61,18 @@ fn a_block_has_the_registers_and_bits_of_the_programmed_counters() {
         assert_eq!(none, NO_SLOT, "{model:?}");
         assert_eq!((slot.look_at, slot.reload), (driver.layout().counter(second).0, slot.look_at));
         let edx = (block.stays_unmasked, block.top);
-        (block.status, [before, block.mask], edx, [slot.width, slot.ones])
+        (block.status, [before, block.mask], edx, (slot.width, slot.extends_sign))
     };
     let full = |bits: u32| (1u64 << bits) - 1;
-    // IA32_PERF_GLOBAL_STATUS; 40 bits, of which 32 can be written: bits 39 to 31 must be equal.
-    let core_2 = (0x38e, [2, 2], (false, 1 << 39), [full(40), full(40) - full(31)]);
+    // IA32_PERF_GLOBAL_STATUS; 40 bits, of which 32 can be written.
+    let core_2 = (0x38e, [2, 2], (false, 1 << 39), (full(40), true));
     assert_eq!(of(Model::Core2), core_2);
-    let skylake = (0x38e, [2, 2], (false, 1 << 47), [full(48), 1 << 47]);
+    let skylake = (0x38e, [2, 2], (false, 1 << 47), (full(48), false));
     assert_eq!(of(Model::Skylake), skylake);
-    let zen_4 = (0xc000_0300, [2, 2], (true, 1 << 47), [full(48), 1 << 47]);
+    let zen_4 = (0xc000_0300, [2, 2], (true, 1 << 47), (full(48), false));
     assert_eq!(of(Model::Zen4), zen_4);
     // Without a status register a counter tells only if it is reloaded.
-    let k10 = (0, [0, 2], (true, 1 << 47), [full(48), 1 << 47]);
+    let k10 = (0, [0, 2], (true, 1 << 47), (full(48), false));
     assert_eq!(of(Model::K10), k10);
 }
 
