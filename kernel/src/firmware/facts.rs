@@ -7,6 +7,7 @@ mod timed;
 use super::counters::Counters;
 use super::probe::Machine;
 use super::{cores, noise, reset};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -70,7 +71,7 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
     let guest = machine.hypervisor.is_some_and(|one| one != Hypervisor::Tcg);
     let core =
         has.core.then(|| pipeline::measure((space, frames), (counters, clock, second), guest));
-    let core = core.transpose()?;
+    let core = core.transpose()?.map(Box::new);
     if let Some(driver) = &mut counters.driver {
         let _ = driver.reset(&mut counters.registers);
     }

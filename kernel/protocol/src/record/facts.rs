@@ -1,6 +1,7 @@
 //! What a processor's caches and TLBs are, as measured.
 
 use super::{CoreFacts, Miss, NoiseFacts, PipelineFacts, Uncounted, Verdict};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct FactsResult {
     pub memory: Option<MemoryFacts>,
     /// The core's predictor of branches; absent: it was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub core: Option<PipelineFacts>,
+    pub core: Option<Box<PipelineFacts>>,
     /// What lies between the processors; absent: that was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<CoreFacts>,
