@@ -151,7 +151,10 @@ mod tests {
         let context = context("a reason");
         let [over, below, none] = &context.metrics[0].rows[..] else { panic!("three rows") };
         assert_eq!([over, below, none].map(value), ["25", "1.5", "-"]);
-        assert_eq!([over, below, none].map(mark), ["over its threshold", "not to be trusted", "no value"]);
+        assert_eq!(
+            [over, below, none].map(mark),
+            ["over its threshold", "not to be trusted", "no value"]
+        );
         let trusted = MetricRow { untrusted: Vec::new(), ..below.clone() };
         assert_eq!((mark(&trusted), spread(&trusted)), ("", String::new()));
         let equal = MetricRow { spread: Some([2.0, 2.0]), ..trusted };

@@ -267,12 +267,14 @@ mod tests {
             );
             records.push(serde_json::from_str(&end).unwrap());
             let records = (0..).zip(records).map(|(seq, record)| Numbered { seq, record });
-            Context::default().exit_code(&Report { records: records.collect(), ..Report::default() })
+            Context::default()
+                .exit_code(&Report { records: records.collect(), ..Report::default() })
         };
         let honest = || case(include_str!("whole/honest.json"));
         let lying = || case(include_str!("whole/lying.json"));
         let without = || case(include_str!("whole/uncertified.json"));
-        let other = r#"{"type":"error","code":"snippet_fault","item":7,"name":"other","text":"#UD"}"#;
+        let other =
+            r##"{"type":"error","code":"snippet_fault","item":7,"name":"other","text":"#UD"}"##;
         for (records, outcome, more, code) in [
             (honest(), "pass", None, 0),
             (honest(), "fail", Some(other), 1),

@@ -91,10 +91,11 @@ fn figures(result: &SnippetResult, events: &[String]) -> Option<Figures> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::{Numbered, Report};
     use crate::job::form::blocked::PAIRS;
     use crate::ports::BLOCKING;
     use pmu_model::uarch::PortLoads;
-    use protocol::record::{Aggregates, Metric};
+    use protocol::record::{Aggregates, Metric, Record};
 
     /// Forms, and the sets of ports of their micro-operations, as bits.
     const FORMS: [(&str, &[u16]); 5] = [
@@ -138,7 +139,7 @@ mod tests {
         let kind = Kind::Ports { copies: 8, row, behind };
         let case = Case { form: FORMS[of].0.to_string(), kind, breaking: Vec::new() };
         let mut result: SnippetResult = serde_json::from_str(
-            r#"{"item":0,"name":"","per":1,"runs":1,"metrics":[],"tsc":[0,1]}"#,
+            r#"{"item":0,"name":"","verdict":"none","per":1,"runs":1,"metrics":[],"tsc":[0,1]}"#,
         )
         .unwrap();
         result.metrics = all.map(metric).collect();
@@ -148,7 +149,7 @@ mod tests {
     type Item = (Case, SnippetResult);
 
     /// What is found in a report of all of them but those that are left out.
-    fn told(events: Option<bool>, left: &[&str]) -> Vec<(String, String)> {
+    fn told(events: Option<bool>, left: &[&str]) -> Vec<(String, Option<String>)> {
         let mut items = Vec::new();
         for of in 0..FORMS.len() {
             items.push(measured(of, 1, None, events));
@@ -160,18 +161,26 @@ mod tests {
             // Of two that keep ports busy the later one is in front, or the earlier one.
             for other in 1..before {
                 let (of, front) = if before == 3 { (before, other) } else { (other, before) };
-                items.extend(PAIRS.map(|(count, row)| measured(of, row, Some((count, front)), events)));
+                items.extend(
+                    PAIRS.map(|(count, row)| measured(of, row, Some((count, front)), events)),
+                );
             }
         }
-        let kept = |(case, _): &&Item| !left.contains(&case.form.as_str());
-        let cases: Vec<(Case, &SnippetResult)> =
-            items.iter().filter(kept).map(|(case, result)| (case.clone(), result)).collect();
-        found(&cases).into_iter().map(|(form, found)| (form, found.text())).collect()
+        let kept = items.into_iter().filter(|(case, _)| !left.contains(&case.form.as_str()));
+        let record = |(case, result): Item| {
+            Record::Result(SnippetResult { name: case.to_string(), ..result })
+        };
+        let records = (0..).zip(kept.map(record)).map(|(seq, record)| Numbered { seq, record });
+        let report = Report { records: records.collect(), ..Report::default() };
+        let rows = super::super::rows(&report).into_iter();
+        rows.map(|row| (row.form, row.ports.map(|found| found.text()))).collect()
     }
 
     #[test]
     fn d2_ports_of_a_report_are_told_by_its_events_or_else_by_its_cycles() {
-        for (events, left) in [(Some(true), &[][..]), (None, &[]), (Some(false), &[]), (None, &["nop"])] {
+        for (events, left) in
+            [(Some(true), &[][..]), (None, &[]), (Some(false), &[]), (None, &["nop"])]
+        {
             println!("{events:?} {left:?}: {:#?}", told(events, left));
         }
     }

@@ -102,3 +102,37 @@ fn n3_core_cycles_go_before_ticks_where_all_items_have_them() {
 fn a_report_without_forms_has_no_table_of_them() {
     assert_eq!(table(&report(&[("nop", 1.0, None)]), "TSC ticks", Width::default()), "");
 }
+
+/// What the figures count stands above them; an emulated item that is no form says nothing of that.
+#[test]
+fn n3_the_table_says_what_its_figures_count_and_events_are_figures_too() {
+    let items = [
+        ("throughput: inc r64 (8 apart)", 8.0, Some(16.0)),
+        ("throughput: dec r64 (7 apart)", 8.0, Some(14.0)),
+        ("other", 1.0, Some(1.0)),
+    ];
+    let text = |emulated: Option<usize>| {
+        let mut report = report(&items);
+        for (index, numbered) in report.records.iter_mut().enumerate() {
+            if let Record::Result(result) = &mut numbered.record {
+                result.emulated = emulated == Some(index);
+            }
+        }
+        table(&report, "TSC ticks", Width::default())
+    };
+    for (emulated, unit) in [
+        (None, "cycles"),
+        (Some(2), "cycles"),
+        (Some(1), "cycles (emulated, by its rule, of the way back too)"),
+    ] {
+        let head = text(emulated).lines().next().unwrap().to_string();
+        assert_eq!(head, format!("instruction forms, each instruction in {unit}"));
+    }
+    // 24 micro-operations of 8 instructions, and of 7.
+    let lines: Vec<String> = text(None).lines().map(|line| line.trim_end().to_string()).collect();
+    let [inc, dec] = ["inc", "dec"].map(|form| {
+        lines.iter().find(|line| line.contains(form)).unwrap().trim_end_matches(['│', '|', ' '])
+    });
+    assert!(inc.ends_with("    3") && dec.ends_with("3.429"), "{lines:#?}");
+    assert_eq!(inc.chars().count(), dec.chars().count(), "{lines:#?}");
+}
