@@ -41,9 +41,33 @@ impl TrapFrame {
         Exception(self.vector as u8)
     }
 
+    /// Whether it is of the kernel's own code, which alone lies in the upper half of the address space.
+    #[must_use]
+    pub const fn is_of_kernel(&self) -> bool {
+        self.cs & 3 == 0 && self.rip >> 63 != 0
+    }
+
     /// The error code, if the exception has one.
     #[must_use]
     pub fn error(&self) -> Option<u64> {
         self.exception().has_error_code().then_some(self.error_code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::layout;
+
+    #[test]
+    fn m14_the_kernel_s_own_code_is_known_from_that_of_tasks() {
+        let of = |rip, cs| TrapFrame { rip, cs, ..TrapFrame::default() }.is_of_kernel();
+        // The image's lowest address (`kernel/src/main.rs`), and where tasks and snippets lie.
+        assert!(of(0xffff_ffff_8000_0000, 8));
+        for task in [layout::TASKS, layout::ARENA, layout::USER_CODE] {
+            assert!(!of(task, 8) && !of(task, 0x23));
+        }
+        // A program of ring 3 that went wrong may be anywhere.
+        assert!(!of(0xffff_ffff_8000_0000, 0x23));
     }
 }

@@ -22,7 +22,8 @@ pub enum Effect {
     CounterThree,
     /// The instructions-retired counter is not exact.
     InstructionsRetiredCounter,
-    /// A counter may count wrongly at first unless four certain events were programmed before (Linux, `intel_pmu_nhm_workaround`).
+    /// A counter may count wrongly at first unless four certain events were programmed before, which the driver does
+    /// (`driver/renew.rs`).
     Enabling,
     /// Overflow interrupts may be lost while two or more counters are enabled.
     LostInterrupts,
@@ -109,7 +110,7 @@ static TABLE: &[Erratum] = &[
     ),
     intel(
         "AAK100, AAP53, BD53",
-        "the first counts after a counter is programmed may be wrong (no workaround is applied)",
+        "the first counts after a counter is programmed would be wrong: four other events are programmed before",
         Effect::Enabling,
         &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e, 0x25..=0x25, 0x2c..=0x2c, 0x2f..=0x2f],
     ),

@@ -19,7 +19,7 @@ pub use plan::{Planned, plan};
 use readings::Readings;
 use series::AllSeries;
 pub use sets::{Sets, Share, Shares};
-pub use whole::{PartOfSet, whole};
+pub use whole::{PartOfSet, timed, whole};
 
 use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
@@ -355,17 +355,17 @@ impl CountRun {
         marker: u32,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.happens((Some(marker), task), platform)
+        self.happens(BindMoment { marker: Some(marker), task, ..BindMoment::default() }, platform)
     }
 
     /// Sets may get or lose the counters now.
     fn happens(
         &mut self,
-        (marker, task): (Option<u32>, Option<u16>),
+        moment: BindMoment,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         let tsc = platform.tsc().wrapping_sub(self.begin);
-        let moment = BindMoment { tsc, tick: self.ticks, marker, task };
+        let moment = BindMoment { tsc, tick: self.ticks, ..moment };
         self.bindings.happens(moment, &self.held, &mut self.contexts, platform)
     }
 
@@ -382,8 +382,8 @@ impl CountRun {
         if let Some(series) = &mut self.series {
             series.tick(self.ticks, self.begin, &mut self.contexts, platform)?;
         }
-        if self.bindings.is_due(self.ticks) {
-            self.happens((None, None), platform)?;
+        while let Some(us) = self.bindings.take_due(self.ticks) {
+            self.happens(BindMoment { due_us: Some(us), ..BindMoment::default() }, platform)?;
         }
         let claim = self.system();
         let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::smp;
 use kernel::counting::job::sets::named_cpus;
-use kernel::counting::job::{Sets, Shares, whole};
+use kernel::counting::job::{Sets, Shares, timed, whole};
 use kernel::processors::{Member, agreement};
 use kernel::tasks::{Machine as _, Summary, run_beating};
 use protocol::count::Count;
@@ -91,7 +91,8 @@ pub fn count(
     }
     let uncounted = parts.is_empty();
     let lengthened = ticks.lengthened;
-    let result = CountResult { tasks, together, lengthened, ..whole(item, sets, parts) };
+    let whole = timed(whole(item, sets, parts), machine.clock.hz);
+    let result = CountResult { tasks, together, lengthened, ..whole };
     Ok(match uncounted {
         true => CountResult { switches, ticks: ticks.count, ..result },
         false => result,

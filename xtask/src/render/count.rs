@@ -448,8 +448,16 @@ mod tests {
     fn i6_c10_who_had_the_counters_when_is_in_every_form() {
         let mut report = with_sets();
         let Record::Count(count) = &mut report.records[0].record else { panic!() };
-        let marker = |tsc, marker| BindMoment { tsc, tick: 3, marker: Some(marker), task: Some(1) };
-        let end = BindMoment { tsc: 900, tick: 4, ..BindMoment::default() };
+        let marker = |tsc, marker| BindMoment {
+            tsc,
+            us: Some(3_003),
+            tick: 3,
+            marker: Some(marker),
+            task: Some(1),
+            due_us: None,
+        };
+        let (us, due_us) = (Some(4_002), Some(3_500));
+        let end = BindMoment { tsc: 900, us, due_us, tick: 4, ..BindMoment::default() };
         let first = CountBinding {
             processor: 2,
             until: Some(marker(700, 8)),
@@ -473,14 +481,14 @@ mod tests {
         let rendered = |format| render(&report, &Context::default(), format);
         let table = rendered(Format::Table);
         let (waits, stale) = (
-            "late waits for the counters to the end, since tick 4, TSC 900",
+            "late waits for the counters to the end, since tick 4 for 3500 µs, TSC 900 (4002 µs)",
             "b was told at TSC 800 that the count of machine that it read is stale: acquired in generation 0, ended in \
              generation 1",
         );
         for part in [
             "the start",
-            "marker 8 of b, TSC 700",
-            "tick 4, TSC 900",
+            "marker 8 of b, TSC 700 (3003 µs)",
+            "tick 4 for 3500 µs, TSC 900 (4002 µs)",
             "the end",
             "0 to 1",
             "cycles 19",

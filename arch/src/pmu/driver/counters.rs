@@ -80,7 +80,7 @@ impl Driver {
         Ok(value)
     }
 
-    fn settable(&self, counter: Counter, value: u64) -> Result<(), PmuError> {
+    pub(super) fn settable(&self, counter: Counter, value: u64) -> Result<(), PmuError> {
         let mask = self.capabilities.mask(counter);
         if value & !mask != 0 {
             return Err(PmuError::Value { counter, value, reason: "it has bits above its width" });

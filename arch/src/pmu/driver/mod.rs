@@ -11,6 +11,7 @@ mod freeze;
 mod gate;
 mod layout;
 mod precise;
+mod renew;
 mod selection;
 mod status;
 
@@ -105,6 +106,7 @@ impl Driver {
                 ("usable interrupt at its overflow", "it was tried at the start");
             return Err(PmuError::Attribute { counter, attribute, reason });
         }
+        self.renew(registers)?;
         self.write_records(registers, counter, selection)?;
         if let Some((msr, value)) = selection.extra {
             if !self.capabilities.extra.contains(&msr) {

@@ -13,6 +13,7 @@ mod interrupt;
 mod owner;
 mod precise;
 mod records;
+mod renew;
 mod sampling;
 mod status;
 mod stop_on_overflow;

@@ -4,7 +4,7 @@ use super::{LimitError, range};
 use crate::count::{Bind, Count, CountSet, When};
 use crate::workload::{MAX_LIMIT_US, Workload};
 
-/// Times for which a set had the counters of a processor, for a record: some 150 bytes each on the serial line.
+/// Times for which a set had the counters of a processor, for a record: some 200 bytes each on the serial line.
 pub const MAX_BINDINGS: usize = 256;
 
 /// Checks the schedules of the sets of `count`, whose tasks have been checked.

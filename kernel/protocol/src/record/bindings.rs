@@ -11,6 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct BindMoment {
     /// TSC ticks since counting began on the processor.
     pub tsc: u64,
+    /// The same in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub us: Option<u64>,
+    /// The `at-us` or `until-us` that it was the moment of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_us: Option<u64>,
     /// Timer ticks on the processor until then. One at which something happened counts.
     pub tick: u64,
     /// The marker that a task reached; absent: it was before the tasks started, or at the tick.

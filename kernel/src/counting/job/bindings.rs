@@ -22,9 +22,8 @@ pub(super) struct Bindings {
     ledger: Ledger,
     /// Whether anything can change while tasks run.
     scheduled: bool,
-    tick_ns: u64,
-    /// Ticks at which something happens, the last one first.
-    due: Vec<u64>,
+    /// Times at which something happens, the last one first: the tick, and the microseconds that the job says.
+    due: Vec<(u64, u64)>,
     states: Vec<State>,
     rows: Vec<Row>,
     /// What each event of each row came to, one row behind the other.
@@ -97,8 +96,13 @@ impl Bindings {
         let sets = &item.sets;
         let moments = || sets.iter().flat_map(|set| set.schedule.moments());
         let tick_ns = item.workload.tick_ns;
-        let mut due: Vec<u64> = moments().filter_map(|when| when.tick(tick_ns)).collect();
+        let time = |when: When| match when {
+            When::Microseconds(us) => Some((when.tick(tick_ns)?, us)),
+            When::Marker(_) => None,
+        };
+        let mut due: Vec<(u64, u64)> = moments().filter_map(time).collect();
         due.sort_unstable_by(|one, other| other.cmp(one));
+        due.dedup();
         let scheduled = sets.iter().any(|set| set.schedule.is_given());
         let [rows, figures] = if scheduled { [MAX_BINDINGS, MAX_FIGURES] } else { [0; 2] };
         let mut state = |held: &Held| {
@@ -118,7 +122,6 @@ impl Bindings {
             cpu,
             ledger,
             scheduled,
-            tick_ns,
             due,
             states: held.iter().map(&mut state).collect(),
             rows: Vec::with_capacity(rows),
@@ -127,14 +130,16 @@ impl Bindings {
         }
     }
 
-    /// Whether something happens at this tick. Each is asked about once, in their order.
+    /// The next of the times that have come with this tick, in microseconds: several times of one tick are told one after the other,
+    /// in their order.
     #[inline]
-    pub(super) fn is_due(&mut self, tick: u64) -> bool {
-        let due = self.due.last().is_some_and(|due| *due <= tick);
-        while self.due.last().is_some_and(|due| *due <= tick) {
-            self.due.pop();
+    pub(super) fn take_due(&mut self, tick: u64) -> Option<u64> {
+        let &(at, us) = self.due.last()?;
+        if at > tick {
+            return None;
         }
-        due
+        self.due.pop();
+        Some(us)
     }
 
     /// Whether a marker means anything.
@@ -143,7 +148,7 @@ impl Bindings {
         sets.any(|set| set.schedule.moments().any(|when| when == When::Marker(marker)))
     }
 
-    /// A moment has come, at which `moment` says: a marker, or else the tick.
+    /// A moment has come: a marker, or a time.
     pub(super) fn happens(
         &mut self,
         moment: BindMoment,
@@ -151,12 +156,12 @@ impl Bindings {
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        let tick_ns = self.tick_ns;
-        let any = match moment.marker {
-            Some(marker) => {
+        let any = match (moment.marker, moment.due_us) {
+            (Some(marker), _) => {
                 self.ledger.happens(|when| when == When::Marker(marker), Some(self.cpu))
             }
-            None => self.ledger.happens(|when| when.tick(tick_ns) == Some(moment.tick), None),
+            (None, Some(us)) => self.ledger.happens(|when| when == When::Microseconds(us), None),
+            (None, None) => false,
         };
         if any { self.settle(moment, held, contexts, platform) } else { Ok(()) }
     }

@@ -9,8 +9,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{self, Bind};
 use protocol::record::{
-    CountBinding, CountCpu, CountGate, CountInterval, CountResult, CountShare, CountValue,
-    CountedEvent, CountedSet, Eviction,
+    BindMoment, CountBinding, CountCpu, CountGate, CountInterval, CountResult, CountShare,
+    CountValue, CountedEvent, CountedSet, Eviction,
 };
 
 /// What a processor counted of one set.
@@ -24,6 +24,23 @@ pub struct PartOfSet {
     pub groups: u32,
     /// Passes through them.
     pub passes: u64,
+}
+
+/// Says of each moment of a binding how many microseconds it lies behind the beginning, by a TSC of this rate.
+#[must_use]
+pub fn timed(mut result: CountResult, tsc_hz: u64) -> CountResult {
+    let time = |moment: &mut BindMoment| {
+        let us = u128::from(moment.tsc) * 1_000_000 / u128::from(tsc_hz.max(1));
+        moment.us = (moment.tick > 0 || moment.marker.is_some()).then_some(us as u64);
+    };
+    for set in &mut result.sets {
+        set.waiting.iter_mut().for_each(time);
+        for binding in &mut set.bindings {
+            time(&mut binding.since);
+            binding.waited.iter_mut().chain(&mut binding.until).for_each(time);
+        }
+    }
+    result
 }
 
 /// Puts the parts together, in the order of their processors' numbers. Item, name, times and how the tasks ran are the

@@ -79,8 +79,8 @@ impl Readings {
 
 impl Turn {
     /// The turn of a group that `driver` has programmed by `writes`. `None`, which is step by step: if a request overflows
-    /// after a period or waits for another, if a counter cannot tell of its overflow, if PERF_METRICS is read, or if there is no
-    /// global control.
+    /// after a period or waits for another, if a counter cannot tell of its overflow, if PERF_METRICS is read, if an erratum asks for
+    /// more than these writes, or if there is no global control.
     fn new(set: &Set, group: usize, driver: &Driver, mut writes: Vec<Write>) -> Option<Self> {
         let (has, layout) = (driver.capabilities(), driver.layout());
         layout.global?;
@@ -88,8 +88,8 @@ impl Turn {
         let programs =
             |group: usize| set.groups()[group].iter().flat_map(|(_, counted)| counted.programs());
         let records = programs(group).any(|(_, selection)| selection.precise);
-        if periods || records || driver.has_metrics() || driver.programmed() & has.no_overflow != 0
-        {
+        let steps = periods || records || driver.has_metrics() || driver.has_to_renew();
+        if steps || driver.programmed() & has.no_overflow != 0 {
             return None;
         }
         for other in 0..set.groups().len() {

@@ -2,7 +2,7 @@
 
 use super::jobs::{event, item, task};
 use super::*;
-use crate::counting::job::{CountRun, Sets, whole};
+use crate::counting::job::{CountRun, Sets, timed, whole};
 use crate::counting::ledger::Ledger;
 use crate::counting::owner::Scope;
 use crate::tasks::Read;
@@ -193,6 +193,49 @@ fn i6_times_are_ticks_and_each_is_noticed_once() {
         let [binding] = &result.sets[0].bindings[..] else { panic!("{model:?}: {result:?}") };
         assert_eq!((binding.since.tick, binding.until.unwrap().tick), (2, 4), "{model:?}");
         assert_eq!((found(&result.sets[0]), binding.since.marker), (([200, 0, 0], 200, 200), None));
+    }
+}
+
+/// Both times fall on the second tick: what the job says first happens first.
+#[test]
+fn i6_times_of_one_tick_happen_in_the_order_of_the_times() {
+    let us = |us| Some(When::Microseconds(us));
+    for (asks, gets) in [(1_200, false), (1_800, true), (1_900, true)] {
+        let first = Schedule { at: None, until: us(1_800), wait: false };
+        let second = Schedule { at: us(asks), until: None, wait: false };
+        let job = job(vec![
+            set("first".into(), None, first, false),
+            set("second".into(), None, second, false),
+        ]);
+        for (model, bench, driver, known) in machines() {
+            let sets = Sets::new(&job, &known, &[0]);
+            let mut processor = Processor::new(&job, &sets, &driver, bench);
+            processor.switch(Some(0));
+            for _ in 0..3 {
+                processor.bench.run(Ring::User, 100);
+                processor.tick();
+            }
+            let result = timed(processor.end(&job, sets), 1_000_000);
+            let [first, second] = &result.sets[..] else { panic!("{model:?}: {result:?}") };
+            let until = first.bindings[0].until.unwrap();
+            assert_eq!((until.tick, until.due_us), (2, Some(1_800)), "{model:?}");
+            // An instruction is a tick of the TSC here, and a microsecond.
+            assert_eq!(
+                (until.us, first.bindings[0].since.us),
+                (Some(until.tsc), None),
+                "{model:?}"
+            );
+            assert!(until.tsc >= 200, "{model:?}: {until:?}");
+            let since = second.bindings.first().map(|binding| binding.since);
+            assert_eq!(since.map(|one| (one.tick, one.due_us)), gets.then_some((2, Some(asks))));
+            let counted = if gets { [100, 0, 0] } else { [0; 3] };
+            assert_eq!(
+                (found(first).0, found(second).0),
+                ([200, 0, 0], counted),
+                "{model:?} {asks}"
+            );
+            assert_eq!(second.refused.is_some(), !gets, "{model:?} {asks}: {second:?}");
+        }
     }
 }
 

@@ -44,7 +44,11 @@ pub fn on_pmi(frame: &mut TrapFrame) {
         if let Some(running) = own.load(Ordering::Relaxed).cast::<Running>().as_mut() {
             let done = running.run.interrupt(&mut running.processor);
             running.note(done);
-            running.processor.go_on();
+            // Where the kernel itself was interrupted (it lets in what waited when its last task has ended), its way out starts what
+            // is put off, if there is one: started here, the counters would count the kernel.
+            if !frame.is_of_kernel() {
+                running.processor.go_on();
+            }
         }
     }
 }

@@ -52,13 +52,15 @@ pub(super) fn table(count: &CountResult) -> Option<Table> {
 
 /// A moment in words.
 fn moment(count: &CountResult, moment: &BindMoment) -> String {
-    let BindMoment { tsc, tick, marker, task } = *moment;
+    let BindMoment { tsc, us, due_us, tick, marker, task } = *moment;
+    let us = us.map_or(String::new(), |us| format!(" ({us} µs)"));
+    let due = due_us.map_or(String::new(), |us| format!(" for {us} µs"));
     let task = task.and_then(|task| count.tasks.get(usize::from(task)));
     match (marker, task) {
-        (Some(marker), Some(task)) => format!("marker {marker} of {}, TSC {tsc}", task.name),
-        (Some(marker), None) => format!("marker {marker}, TSC {tsc}"),
+        (Some(marker), Some(task)) => format!("marker {marker} of {}, TSC {tsc}{us}", task.name),
+        (Some(marker), None) => format!("marker {marker}, TSC {tsc}{us}"),
         (None, _) if tick == 0 => "the start".to_string(),
-        (None, _) => format!("tick {tick}, TSC {tsc}"),
+        (None, _) => format!("tick {tick}{due}, TSC {tsc}{us}"),
     }
 }
 
