@@ -83,15 +83,9 @@ impl<'a> SelectedProcessors<'a> {
             }
         };
         smp::on_all(clean).expect(BOOT);
-        let members: Vec<Member> = chosen.iter().map(|&place| all.members[place].clone()).collect();
-        let mut meters = EnergyMeters::new(machine);
-        if let Ok(meters) = &mut meters {
-            let numbers: Vec<u32> = members.iter().map(|member| member.number).collect();
-            meters.measure(&numbers);
-        }
         Ok(Self {
-            members,
-            meters,
+            members: chosen.iter().map(|&place| all.members[place].clone()).collect(),
+            meters: EnergyMeters::new(machine),
             offsets: all.offsets(),
             all,
             arena,
@@ -213,7 +207,14 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         // Those that take part are of one kind.
         let own = self.chosen.first().and_then(|&place| Some((place, self.all.known(place)?)));
-        self.counting.prepare(snippet, self.machine, own)
+        let plan = self.counting.prepare(snippet, self.machine, own);
+        if let Ok(meters) = &mut self.meters
+            && !plan.energy.is_empty()
+        {
+            let numbers: Vec<u32> = self.members.iter().map(|member| member.number).collect();
+            meters.measure(&numbers);
+        }
+        plan
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
