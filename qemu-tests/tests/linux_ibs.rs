@@ -168,17 +168,23 @@ fn barecount_has_the_same(model: Model, console: &Console, code: &Range<u64>) {
     // And the other way round, whatever the page.
     let [theirs, own_kinds] = [&linux, &ours].map(|all| kinds(all));
     let common = own_kinds.iter().filter(|(_, count)| **count * 100 > ours.len() * ODD);
+    let mut body = BTreeSet::new();
     for (kind, count) in common {
         assert!(theirs.contains_key(kind), "{kind:x?}, {count} times: {theirs:x?}");
+        body.insert(kind.0);
     }
+    assert_eq!(body.len(), INSTRUCTIONS, "{own_kinds:x?}");
     eprintln!("{model:?}: {} samples of Linux, {} odd: {own_kinds:x?}", linux.len(), odd.len());
-    let fetched = console.output("walk-fetches-samples");
-    let fetched: BTreeSet<u64> =
-        script::rows(&fetched, code).iter().filter_map(|row| row.last().copied()).collect();
-    let own_fetched = of_code(&ran, own[1].item, code).iter().map(|one| one.at).collect();
-    let loops: BTreeSet<u64> = own_kinds.keys().map(|kind| kind.0).collect();
-    assert_eq!((&fetched, loops.len()), (&loops, INSTRUCTIONS), "{fetched:x?}");
-    assert_eq!(fetched, own_fetched);
+    // One period may come to the same places of the loop again and again.
+    let output = console.output("walk-fetches-samples");
+    let fetched: Vec<u64> =
+        script::rows(&output, code).iter().filter_map(|row| row.last().copied()).collect();
+    let strays = fetched.iter().filter(|at| !body.contains(at)).count();
+    assert!(strays * 100 <= fetched.len() * ODD && fetched.len() > 200, "{fetched:x?}");
+    let places: BTreeSet<u64> = fetched.iter().copied().collect();
+    assert!(places.len() * 2 > INSTRUCTIONS, "{places:x?}");
+    let own: BTreeSet<u64> = of_code(&ran, own[1].item, code).iter().map(|one| one.at).collect();
+    assert!(body.is_subset(&own), "{body:x?}: {own:x?}");
 }
 
 /// How often there is each instruction with what is told of its access.

@@ -37,6 +37,7 @@ mod hostile;
 mod html;
 mod hybrid;
 mod ibs;
+mod ibs_x2apic;
 mod installed;
 mod lab;
 mod linux;

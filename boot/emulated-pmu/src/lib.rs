@@ -1,6 +1,6 @@
 //! The parts of the emulated PMU that need no machine: what the loader's command line requests
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
-//! instruction does ([`step`]), what it changes in memory ([`modify`]), what it sends to other processors ([`ipi`]), registers that QEMU's local APIC has not ([`extended_apic`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
+//! instruction does ([`step`]), what it changes in memory ([`modify`]), what it sends to other processors ([`ipi`]), registers and a mode that QEMU's local APIC has not ([`extended_apic`], [`x2apic`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
 //! changed in the machine's tables ([`acpi`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
 //! [`region`]), which frames lead back to them ([`returns`]), what it asks of the plugin in QEMU's translator ([`translator`]), what waits to be delivered ([`vectors`]), and what has cost how much ([`statistics`]). The hypervisor around them is
 //! `main.rs`; the PMU itself is the crate `pmu-model`.
@@ -29,5 +29,6 @@ pub mod turns;
 pub mod vectors;
 pub mod vmcb;
 pub mod walk;
+pub mod x2apic;
 
 pub use ::step;

@@ -21,6 +21,9 @@ pub struct Options {
     pub statistics: u64,
     /// `qualifiers=on|off`: whether there are registers of qualifiers, which no processor has.
     pub qualifiers: bool,
+    /// `x2apic=on|off`: whether the local APIC has x2APIC mode, which QEMU's has not where its clock counts instructions. For one
+    /// processor: what others are sent by the mode's registers would not be seen.
+    pub x2apic: bool,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
     /// `uarch=l1d=24k/6,…`: the parameters of caches, TLBs and predictor, by which loads take time; see
@@ -116,6 +119,11 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("off") => false,
         Some(_) => return Err(Refusal::Options),
     };
+    let x2apic = match value("x2apic") {
+        None | Some("off") => false,
+        Some("on") if cpus == 1 => true,
+        Some(_) => return Err(Refusal::Options),
+    };
     let statistics = match value("statistics") {
         None => 0,
         Some(text) => text.parse().map_err(|_| Refusal::Options)?,
@@ -137,6 +145,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         counting,
         statistics,
         qualifiers,
+        x2apic,
         clock,
         parameters,
         #[cfg(feature = "faults")]
@@ -179,6 +188,10 @@ mod tests {
         assert_eq!(counting("pmu=zen4 counting=stepping"), Counting::Stepping);
         let qualifiers = |text| parse(text).unwrap().unwrap().qualifiers;
         assert!(qualifiers("pmu=zen4") && !qualifiers("pmu=zen4 qualifiers=off"));
+        let x2apic = |text| parse(text).unwrap().unwrap().x2apic;
+        assert!(
+            x2apic("pmu=zen4 x2apic=on") && !x2apic("pmu=zen4") && !x2apic("pmu=zen4 x2apic=off")
+        );
         assert_eq!(parse("pmu=zen4").unwrap().unwrap().statistics, 0);
         assert_eq!(parse("pmu=zen4 statistics=4096").unwrap().unwrap().statistics, 4096);
         for wrong in [
@@ -187,6 +200,8 @@ mod tests {
             "counting=both",
             "clock=mine",
             "qualifiers=some",
+            "x2apic=yes",
+            "x2apic=on cpus=2",
             "cpus=0",
             "cpus=23",
             "cpus=x",

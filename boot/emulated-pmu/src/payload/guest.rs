@@ -25,6 +25,7 @@ use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
 use emulated_pmu::vmcb::{Event, Vmcb, exit};
 use emulated_pmu::walk::Paging;
+use emulated_pmu::x2apic::X2Apic;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
 use plugin_channel::Place;
 use pmu_model::model::Vendor;
@@ -127,6 +128,8 @@ pub struct Guest {
     pub masks_lvtpc: bool,
     /// Registers of its local APIC that QEMU's has not.
     pub extended_apic: ExtendedApic,
+    /// Its mode with registers that are model-specific ones.
+    pub x2apic: X2Apic,
     /// Linear address of the instruction that was stepped over last.
     pub stepped: u64,
 }

@@ -14,7 +14,7 @@ const LVTPC: u64 = 0x340;
 const ID: u64 = 0x20;
 /// The lower half of the interrupt command register; the upper half is after it.
 pub const COMMAND: u64 = 0x300;
-const COMMAND_HIGH: u64 = 0x310;
+pub const COMMAND_HIGH: u64 = 0x310;
 const SPURIOUS: u64 = 0xf0;
 const TIMER: u64 = 0x320;
 const INITIAL: u64 = 0x380;
@@ -41,7 +41,8 @@ pub enum Delivery {
     Nmi,
 }
 
-fn base() -> u64 {
+/// IA32_APIC_BASE, as the processor has it.
+pub fn base() -> u64 {
     // SAFETY: every x86-64 processor has the register.
     unsafe { read_msr(APIC_BASE) }
 }

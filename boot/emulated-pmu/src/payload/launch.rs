@@ -22,6 +22,7 @@ use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::options::{self, Clock, Options, Strings};
 use emulated_pmu::vmcb::{Segment, Vmcb};
+use emulated_pmu::x2apic::X2Apic;
 use handover::{LAUNCH_VERSION, Launch, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
@@ -136,7 +137,7 @@ unsafe fn build(
         CR3 = tables::build();
         #[allow(static_mut_refs, reason = "the block must stay at its physical address")]
         let vmcb = VMCB.assume_init_mut();
-        let (msr_permissions, io_permissions) = svm::permissions(&pmu);
+        let (msr_permissions, io_permissions) = svm::permissions(&pmu, options.x2apic);
         vmcb.msr_permissions = msr_permissions;
         vmcb.io_permissions = io_permissions;
         capture(vmcb, rip, rsp);
@@ -189,6 +190,7 @@ unsafe fn build(
             nmi_streak: 0,
             masks_lvtpc,
             extended_apic: ExtendedApic::RESET,
+            x2apic: X2Apic::new(options.x2apic),
             stepped: 0,
         });
     }

@@ -3,6 +3,7 @@
 use super::port::{cpuid, read_msr, write_msr};
 use core::slice;
 use emulated_pmu::nested::permissions::{IO_BYTES, MSR_BYTES, msr_place};
+use emulated_pmu::x2apic;
 use handover::Refusal;
 use pmu_model::Pmu;
 
@@ -66,16 +67,17 @@ pub unsafe fn enable() -> Result<(), Refusal> {
 /// Further registers that are intercepted: SVM's own.
 const SVM_REGISTERS: [u32; 3] = [EFER, VM_CR, VM_HSAVE_PA];
 
-/// Fills the map for the registers of `pmu`. Returns its address and that of the I/O map.
+/// Fills the map for the registers of `pmu`, and those of the local APIC in x2APIC mode if that is offered. Returns its address and that of the I/O map.
 ///
 /// # Safety
 /// No guest may run with the map.
-pub unsafe fn permissions(pmu: &Pmu) -> (u64, u64) {
+pub unsafe fn permissions(pmu: &Pmu, x2apic: bool) -> (u64, u64) {
     let map = &raw mut MSR_PERMISSIONS;
     // SAFETY: the caller's promise.
     let map = unsafe { &mut (*map).0 };
     let own = SVM_REGISTERS.into_iter();
-    let ranges = pmu.msr_ranges().flat_map(|(first, last)| first..=last);
+    let apic = [(x2apic::BASE, x2apic::BASE), x2apic::REGISTERS].into_iter().filter(|_| x2apic);
+    let ranges = pmu.msr_ranges().chain(apic).flat_map(|(first, last)| first..=last);
     for msr in own.chain(ranges) {
         set(map, msr);
     }

@@ -69,6 +69,7 @@ pub fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
             mirror(&mut own.ecx, 27, CR4_OSXSAVE);
             // What is sent by that APIC's registers would not be seen; and QEMU has it without icount alone.
             own.ecx &= !(u32::from(processors::are_shared()) << X2APIC);
+            own.ecx |= u32::from(guest.x2apic.is_offered()) << X2APIC;
         }
         (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
         // Leaves of the topology that QEMU's processor may lack, and a recorded one has: the id of this one.

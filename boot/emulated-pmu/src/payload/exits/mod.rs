@@ -7,6 +7,7 @@ mod debug_registers;
 mod exceptions;
 mod halt;
 mod msr;
+mod x2apic;
 
 use super::guest::Guest;
 use super::{events, nested_guest, nested_paging, pm_timer, processors, retire, step};

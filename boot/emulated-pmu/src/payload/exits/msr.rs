@@ -1,5 +1,6 @@
 //! RDMSR and WRMSR of the registers that the permission map names.
 
+use super::x2apic;
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
 use crate::payload::{clock, events, ibs, nested_guest, port, retire, statistics};
@@ -16,6 +17,7 @@ pub(super) fn read(guest: &mut Guest) {
     statistics::note(|seen| seen.register(number, false));
     ibs::on_read_msr(guest, number);
     let value = match number {
+        _ if guest.x2apic.has(number) => x2apic::read(guest, number),
         EFER => {
             let own = u64::from(guest.sce) | guest.svm.svme();
             Some(guest.vmcb.efer & !(SVME | SCE) | own)
@@ -41,6 +43,9 @@ pub(super) fn read(guest: &mut Guest) {
 pub(super) fn write(guest: &mut Guest) {
     let (number, value) = (guest.registers.rcx as u32, guest.edx_eax());
     statistics::note(|seen| seen.register(number, true));
+    if guest.x2apic.has(number) {
+        return x2apic::write(guest, number, value);
+    }
     if !is_allowed(guest, number, value) {
         return events::general_protection(guest, 0);
     }
