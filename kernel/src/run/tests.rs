@@ -167,10 +167,8 @@ macro_rules! without_pmu {
             fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
                 unreachable!("nothing is loaded")
             }
-            fn deliver(&mut self, _: u16, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
-            fn withdraw(&mut self, _: u16) -> ControlBlock {
-                ControlBlock::EMPTY
-            }
+            fn deliver(&mut self, _: u16, _: &ControlBlock, _: Delivery, _: Option<Interval>) {}
+            fn withdraw(&mut self, _: u16, _: &mut ControlBlock) {}
             fn clocks(&self) -> [u64; 2] {
                 [1; 2]
             }
