@@ -104,7 +104,9 @@ impl Runner for Clocked {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         self.made.control(snippet)
     }
-    fn finish(&mut self, _: &mut Vec<Applied>) {}
+    fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> {
+        Ok(())
+    }
     fn msrs(&self) -> &[u64] {
         self.made.msrs()
     }
@@ -455,7 +457,7 @@ proptest::proptest! {
             fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
             fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-            fn finish(&mut self, _: &mut Vec<Applied>) {}
+            fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> { Ok(()) }
             fn msrs(&self) -> &[u64] { &[] }
             fn is_unwatched(&self) -> bool { false }
             fn trial_runs(&self) -> u32 { 0 }
