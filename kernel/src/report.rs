@@ -137,6 +137,7 @@ mod tests {
             measured: 0,
             on_end: OnEnd::Halt,
             heap: None,
+            stack: None,
         });
         let mut reader = Reader::new();
         let events = reader.feed(report.sink_mut().0.as_bytes());

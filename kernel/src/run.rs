@@ -118,6 +118,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         measured: status.measured,
         on_end: job.on_end,
         heap: None,
+        stack: None,
     }
 }
 

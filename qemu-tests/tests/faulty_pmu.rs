@@ -38,6 +38,33 @@ fn job_of_all_kinds() -> Vec<u8> {
     ramdisk::pack(&job).unwrap()
 }
 
+/// Most of the firmware's stack that an item of any kind takes: of 128 KiB half, as formatting a crash record comes on top.
+const MOST_STACK: u64 = 64 << 10;
+
+/// An item of every kind and the whole conformance suite, which has the deepest calls.
+#[test]
+fn items_of_all_kinds_take_half_of_the_stack_at_most() {
+    for model in [Model::Skylake, Model::Zen4] {
+        let bytes = job_of_all_kinds();
+        let mut job = ramdisk::unpack(&bytes).unwrap();
+        for item in &mut job.items {
+            if let Item::Conformance(suite) = item {
+                suite.checks.clear();
+            }
+        }
+        let ramdisk = Some(ramdisk::pack(&job).unwrap());
+        let guest =
+            Guest { pmu: Given::Emulated(model), ..Guest::with_ramdisk(Boot::Direct, ramdisk) };
+        let ran = guest.run();
+        let stack =
+            ran.report.end().and_then(|end| end.stack).expect("an end with the stack's use");
+        println!("{model:?}: {stack:?}");
+        assert_eq!(stack.bytes, 128 << 10);
+        // Something was there, and less than was painted.
+        assert!((8 << 10..MOST_STACK).contains(&stack.most), "{model:?}: {stack:?}");
+    }
+}
+
 struct Seen {
     ran: Ran,
     machine: Machine,

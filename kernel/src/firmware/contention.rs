@@ -72,7 +72,7 @@ fn raise(word: &Mutex<u64>) -> u64 {
 fn own_pmi() -> u64 {
     // SAFETY: ring 0, tables and APIC in use, interrupts off; nothing is programmed, and the block says so.
     unsafe {
-        pmi::install(ControlBlock::EMPTY, Delivery::Fixed);
+        pmi::install(&ControlBlock::EMPTY, Delivery::Fixed);
         let block = pmi::block();
         let count = || {
             let found = (&raw const (*block).pmis).read_volatile();

@@ -173,7 +173,7 @@ fn interrupted(has: &Capabilities, period: u64, turns: u64) -> Result<Interrupts
     // SAFETY: the block is that of the driver's counter and has no log; the gate's writes are the driver's, and the code
     // is a piece with its arguments.
     let block = unsafe {
-        pmi::install(block, Delivery::Fixed);
+        pmi::install(&block, Delivery::Fixed);
         interrupts::enable();
         window::run(&driver.gate(), Ring0Code::Loop.address(), [turns, 0]);
         // One that was raised at the end is still on its way.

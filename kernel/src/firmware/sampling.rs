@@ -197,7 +197,7 @@ impl Sampler for Target<'_> {
     fn deliver(
         &mut self,
         cpu: u16,
-        block: ControlBlock,
+        block: &ControlBlock,
         delivery: Delivery,
         timer: Option<Interval>,
     ) {
@@ -209,16 +209,18 @@ impl Sampler for Target<'_> {
         self.counting.timer = timer;
     }
 
-    fn withdraw(&mut self, cpu: u16) -> ControlBlock {
+    fn withdraw(&mut self, cpu: u16, block: &mut ControlBlock) {
         self.counting.timer = None;
+        let block = Moved(block);
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
-        let take = || unsafe {
+        let take = move || unsafe {
             pmi::uninstall();
             // The counters stand, and the session still has the records' memory.
             pmi::drain_installed();
-            Moved((*pmi::block()).clone())
+            let block = { block }.0;
+            block.clone_from(&*pmi::block());
         };
-        smp::run_on(cpu.into(), take).expect(IN_USE).0
+        smp::run_on(cpu.into(), take).expect(IN_USE);
     }
 
     fn clocks(&self) -> [u64; 2] {

@@ -8,14 +8,16 @@ use arch::memory::space::{DATA, MapError};
 use arch::memory::{Frames, Space, layout};
 use arch::smp;
 use core::arch::asm;
+use core::hint::black_box;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
+use protocol::record::StackUse;
 use spin::Mutex;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
 /// Bytes of the main stack, and of each interrupt stack. The conformance suite keeps several control blocks of the PMI on
-/// the main one, some 5 KiB each; formatting a crash record comes next.
+/// the main one, some 6 KiB each; formatting a crash record comes next.
 pub const STACK_BYTES: u64 = 128 << 10;
 /// From one stack to the next; what lies between is not mapped.
 const STRIDE: u64 = 1 << 20;
@@ -53,6 +55,30 @@ pub fn is_guard(address: u64) -> bool {
     let bytes = SETS.load(Ordering::Relaxed) * COUNT as u64 * STRIDE;
     let region = layout::STACKS..layout::STACKS + bytes;
     region.contains(&address) && !around(address).iter().any(|stack| stack.contains(&address))
+}
+
+/// What the main stack is filled with before it is used: no address, and no small number.
+const PAINT: u8 = 0xa7;
+/// Bytes below the frame of `paint` that it leaves alone.
+const OWN_BYTES: u64 = 1 << 10;
+
+/// Fills what is free of the boot processor's main stack, so that [`used`] finds how far down it was used.
+#[inline(never)]
+fn paint() {
+    let here = 0_u8;
+    let stack = range(0).start..(black_box(&raw const here) as u64).saturating_sub(OWN_BYTES);
+    // SAFETY: the stack is mapped, and nothing lies so far below this frame.
+    unsafe { (stack.start as *mut u8).write_bytes(PAINT, (stack.end - stack.start) as usize) };
+}
+
+/// How much of the boot processor's main stack was ever used.
+pub fn used() -> StackUse {
+    const PAINTED: u64 = u64::from_ne_bytes([PAINT; 8]);
+    let stack = range(0);
+    // SAFETY: the stack is mapped; what lies below this frame is nobody's variable.
+    let is_painted = |at: &u64| unsafe { (*at as *const u64).read_volatile() } == PAINTED;
+    let free = stack.clone().step_by(8).take_while(is_painted).count() as u64 * 8;
+    StackUse { most: STACK_BYTES - free, bytes: STACK_BYTES }
 }
 
 /// Proof that the stacks are mapped.
@@ -101,6 +127,7 @@ pub fn enter(_: Stacks, ready: Ready, main: fn(Ready) -> !) -> ! {
 }
 
 extern "sysv64" fn on_new_stack() -> ! {
+    paint();
     let ends = core::array::from_fn(|index| VirtAddr::new(range(1 + index as u64).end));
     // SAFETY: runs once, before any other processor, so the statics are borrowed once; the stacks are mapped.
     unsafe {

@@ -24,6 +24,7 @@ use super::passes::Counting;
 use super::probe::Machine;
 use super::programs::Programs;
 use super::reset::{self, Reloading};
+use super::stacks;
 use super::tasks::Slots;
 use alloc::format;
 use alloc::string::ToString;
@@ -124,7 +125,8 @@ pub fn run(
     let before = heap::mark();
     let end = run::run(job, &mut target, &heart);
     reset::stop();
-    let end = End { heap: Some(heap::used_since(before)), ..end };
+    let (heap, stack) = (Some(heap::used_since(before)), Some(stacks::used()));
+    let end = End { heap, stack, ..end };
     target.others.release();
     end
 }

@@ -139,7 +139,7 @@ impl TestMachine for Processor<'_> {
     fn deliver(&mut self, block: ControlBlock, delivery: Delivery) {
         self.delivery = Some(delivery);
         // SAFETY: the block is that of the driver's counters, its log is static.
-        unsafe { pmi::install(block, delivery) };
+        unsafe { pmi::install(&block, delivery) };
     }
 
     fn withdraw(&mut self) -> ControlBlock {

@@ -69,7 +69,7 @@ pub fn measure(
     } else {
         result.places.clear();
     }
-    machine.finish(&mut controls);
+    machine.finish(&mut controls).map_err(Unmeasured::Refused)?;
     result.controls = controls;
     result.remarks.sort();
     result.remarks.dedup();

@@ -104,7 +104,9 @@ impl Runner for Clocked {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         self.made.control(snippet)
     }
-    fn finish(&mut self, _: &mut Vec<Applied>) {}
+    fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> {
+        Ok(())
+    }
     fn msrs(&self) -> &[u64] {
         self.made.msrs()
     }
@@ -167,10 +169,8 @@ macro_rules! without_pmu {
             fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
                 unreachable!("nothing is loaded")
             }
-            fn deliver(&mut self, _: u16, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
-            fn withdraw(&mut self, _: u16) -> ControlBlock {
-                ControlBlock::EMPTY
-            }
+            fn deliver(&mut self, _: u16, _: &ControlBlock, _: Delivery, _: Option<Interval>) {}
+            fn withdraw(&mut self, _: u16, _: &mut ControlBlock) {}
             fn clocks(&self) -> [u64; 2] {
                 [1; 2]
             }
@@ -457,7 +457,7 @@ proptest::proptest! {
             fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
             fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-            fn finish(&mut self, _: &mut Vec<Applied>) {}
+            fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> { Ok(()) }
             fn msrs(&self) -> &[u64] { &[] }
             fn is_unwatched(&self) -> bool { false }
             fn trial_runs(&self) -> u32 { 0 }

@@ -47,7 +47,6 @@ pub fn measure(
             Some((events, besides))
         }
     };
-    // Without adapters, each of which would have a control block of 6 KiB on the stack several times over.
     let mut armed = Vec::with_capacity(cpus.len());
     for &cpu in &cpus {
         armed.push(Part::arm(machine, cpu, item, planned.as_ref(), every)?);
@@ -95,11 +94,10 @@ fn run(
     };
     let mut parts: Vec<Part> = armed.into_iter().map(|(part, _)| part).collect();
     for part in &mut parts {
-        let mut block = core::mem::replace(&mut part.block, ControlBlock::EMPTY);
         if let Some((_, (_, closed))) = &called {
-            block.closes_in(closed);
+            part.block.closes_in(closed);
         }
-        machine.deliver(part.cpu, block, delivery, timer);
+        machine.deliver(part.cpu, &part.block, delivery, timer);
     }
     let ran = match called {
         Some((task, (place, _))) => {
@@ -113,7 +111,7 @@ fn run(
         }
     };
     for part in &mut parts {
-        part.block = machine.withdraw(part.cpu);
+        machine.withdraw(part.cpu, &mut part.block);
     }
     (ran, parts)
 }

@@ -104,17 +104,17 @@ pub trait Sampler {
     /// Why they cannot be run, in a sentence.
     fn run_tasks(&mut self, item: &Sampling, interval: Option<u64>) -> Result<Scheduled, String>;
 
-    /// Lets PMIs come on a processor, and ticks of the timer that samples a task that is called.
+    /// Lets PMIs come on a processor, with a copy of `block`, and ticks of the timer that samples a task that is called.
     fn deliver(
         &mut self,
         cpu: u16,
-        block: ControlBlock,
+        block: &ControlBlock,
         delivery: Delivery,
         timer: Option<Interval>,
     );
 
-    /// Lets none come there any more, and returns the block as the handler left it.
-    fn withdraw(&mut self, cpu: u16) -> ControlBlock;
+    /// Lets none come there any more, and makes `block` what the handler left.
+    fn withdraw(&mut self, cpu: u16, block: &mut ControlBlock);
 
     /// Rates of the TSC and of the local APIC's timer, in Hz.
     fn clocks(&self) -> [u64; 2];

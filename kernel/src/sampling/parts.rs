@@ -2,6 +2,7 @@
 
 use super::{Armed, Besides, Sampler, Session, account, branches, capability, ibs, memory};
 use crate::snippet::measure::Unmeasured;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,8 +17,8 @@ pub(super) struct Part {
     pub(super) cpu: u16,
     /// Its counters and its log.
     pub(super) session: Session,
-    /// What its handler works with, or has left.
-    pub(super) block: ControlBlock,
+    /// What its handler works with, or has left: 6 KiB, too much for the stack, on which each move would make a copy.
+    pub(super) block: Box<ControlBlock>,
 }
 
 /// What a part came to.

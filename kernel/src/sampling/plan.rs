@@ -6,6 +6,7 @@ use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -298,7 +299,7 @@ fn count(
                 driver.program(registers, one.counter, &plain(&one.selection))?;
                 driver.write(registers, one.counter, 0)?;
             }
-            Ok((ControlBlock::of(driver), driver.gate()))
+            Ok((Box::new(ControlBlock::of(driver)), driver.gate()))
         })?);
     }
     let ticks = match (item.is_scheduled(), &item.workload.tasks[..], &blocks[..]) {
@@ -308,12 +309,12 @@ fn count(
         }
         _ => {
             // No counter interrupts; the scheduler opens the block's gate.
-            for (&cpu, (block, _)) in cpus.iter().zip(blocks) {
+            for (&cpu, (block, _)) in cpus.iter().zip(&blocks) {
                 machine.deliver(cpu, block, Delivery::Fixed, None);
             }
             let ran = machine.run_tasks(item, None);
-            for &cpu in &cpus {
-                machine.withdraw(cpu);
+            for (&cpu, (block, _)) in cpus.iter().zip(&mut blocks) {
+                machine.withdraw(cpu, block);
             }
             ran.map_err(Unmeasured::Refused)?.ticks
         }

@@ -1,6 +1,7 @@
 //! Programmed counters, and the memory that their handler writes to.
 
 use super::{Armed, Besides, branches, ibs, memory, precise};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::data_source::Datum;
@@ -52,7 +53,7 @@ impl Session {
         item: &Sampling,
         (events, besides): (Vec<Armed>, Besides),
         tsc_hz: u64,
-    ) -> Result<(Self, ControlBlock), PmuError> {
+    ) -> Result<(Self, Box<ControlBlock>), PmuError> {
         driver.reset(registers)?;
         let precise = events.iter().any(|one| one.selection.precise);
         let format = driver.capabilities().pebs_format().filter(|_| precise);
@@ -75,7 +76,7 @@ impl Session {
         }
         besides.program(registers, driver)?;
         let edges = branches::start(registers, driver, item)?;
-        let mut block = ControlBlock::of(driver);
+        let mut block = Box::new(ControlBlock::of(driver));
         let by_processor = driver.capabilities().freeze != FreezeKind::None;
         match item.freeze {
             _ if events.is_empty() => {}
@@ -124,9 +125,9 @@ impl Session {
 
     /// The same without any counter, for a timer alone: it takes no PMU.
     #[must_use]
-    pub fn without_counters(item: &Sampling, tsc_hz: u64) -> (Self, ControlBlock) {
+    pub fn without_counters(item: &Sampling, tsc_hz: u64) -> (Self, Box<ControlBlock>) {
         let (mut session, mut block) =
-            (Self::new(Vec::new(), None, Besides::default()), ControlBlock::EMPTY);
+            (Self::new(Vec::new(), None, Besides::default()), Box::new(ControlBlock::EMPTY));
         session.keep(item, &mut block, tsc_hz);
         block.clear();
         (session, block)

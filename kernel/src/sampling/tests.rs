@@ -319,14 +319,14 @@ impl Sampler for Host {
         Ok(Scheduled { summary, places: places.collect(), ticks: self.tsc - start })
     }
 
-    fn deliver(&mut self, _: u16, block: ControlBlock, _: Delivery, timer: Option<Interval>) {
-        self.block = Some(block);
+    fn deliver(&mut self, _: u16, block: &ControlBlock, _: Delivery, timer: Option<Interval>) {
+        self.block = Some(block.clone());
         self.masked = false;
         // The timer counts as fast as the TSC.
         self.timer = timer.map(|interval| u64::from(interval.count) << interval.divider);
     }
 
-    fn withdraw(&mut self, _: u16) -> ControlBlock {
+    fn withdraw(&mut self, _: u16, left: &mut ControlBlock) {
         self.timer = None;
         self.masked = true;
         let mut block = self.block.take().expect("delivered before");
@@ -334,7 +334,7 @@ impl Sampler for Host {
         if self.forgets {
             block.count_addresses(&mut []);
         }
-        block
+        *left = block;
     }
 
     fn clocks(&self) -> [u64; 2] {

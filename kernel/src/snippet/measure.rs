@@ -66,8 +66,12 @@ pub trait Runner {
     }
 
     /// Completes what `control` said, after the last run.
-    fn finish(&mut self, controls: &mut Vec<Applied>) {
+    ///
+    /// # Errors
+    /// Something was not in force after all, so that the figures are of something else.
+    fn finish(&mut self, controls: &mut Vec<Applied>) -> Result<(), String> {
         let _ = controls;
+        Ok(())
     }
 
     /// How far the model-specific registers that the snippet requests moved in the last run.
@@ -214,7 +218,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
-    runner.finish(&mut controls);
+    runner.finish(&mut controls).map_err(Unmeasured::Refused)?;
     Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
 }
 

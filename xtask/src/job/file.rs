@@ -61,6 +61,8 @@ pub struct Options {
     pub bits: Bits,
     /// Of which instructions the events are counted.
     pub only: Filter<'static>,
+    /// `[defaults]` says so, and not the snippet itself.
+    pub only_by_default: bool,
     /// Memory besides the five areas.
     pub memory: Vec<MemoryFile>,
 }
@@ -143,6 +145,7 @@ impl Default for Options {
             machine: MachineOptions::default(),
             bits: Bits::default(),
             only: Filter::default(),
+            only_by_default: false,
             memory: Vec::new(),
         }
     }

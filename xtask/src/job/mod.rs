@@ -226,6 +226,7 @@ pub fn load_for(
     if overrides.facts && file.fact_sheets.is_empty() {
         file.add_facts()?;
     }
+    file.dropped().iter().for_each(|line| crate::output::say(line));
     // The experiments are as they are, whatever the command line says of the job's own snippets.
     if overrides.honest && !file.is_honest() {
         if file.checks.is_some() {

@@ -31,6 +31,7 @@ impl RawOnly {
 #[cfg(test)]
 mod tests {
     use super::super::file::parse;
+    use super::super::{Purpose, pack};
 
     #[test]
     fn t8_only_is_read_and_what_is_wrong_is_named() {
@@ -44,6 +45,25 @@ mod tests {
             (&only.opcodes[..], only.data),
             (&["imul".into()][..], "r14:-8..8".parse().ok())
         );
+        // By default it holds for what is counted by events, and for nothing else.
+        let by_default = |rest: &str| {
+            let text = format!(
+                "[defaults]\nevents = [\"instructions\"]\nonly = {{ opcodes = [\"imul\"] }}\n[[snippet]]\nname = \"s\"\nasm = \"nop\"\n{rest}"
+            );
+            let file = parse(&text, "x.toml").unwrap();
+            let packed = pack(&file, Purpose::Qemu).map(|_| file.snippets[0].only().is_empty());
+            (packed.map_err(|error| error.to_string()), file.dropped())
+        };
+        assert_eq!(by_default(""), (Ok(false), vec![]));
+        for rest in ["exact = true", "exact = { opcodes = [\"nop\"] }", "history = true"] {
+            let (is_empty, said) = by_default(rest);
+            assert_eq!(is_empty, Ok(true), "{rest}");
+            let [line] = &said[..] else { panic!("{rest}: {said:?}") };
+            assert!(line.starts_with("warning: `s`: only of [defaults] does not hold"), "{line}");
+        }
+        // What the snippet says itself is refused.
+        let (refused, said) = by_default("exact = true\nonly = { opcodes = [\"nop\"] }");
+        assert!(refused.unwrap_err().contains("exact has filters of its own") && said.is_empty());
         for (bad, part) in [
             ("{ data = \"8..8\" }", "range `8..8` is empty"),
             ("{ instructions = \"8..4\" }", "range `8..4` is empty"),

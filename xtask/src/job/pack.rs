@@ -195,7 +195,7 @@ fn snippet(
         control,
         bits,
         call: function.as_ref().map(|function| function.call.clone()),
-        only: snippet.options.only.clone(),
+        only: snippet.only(),
     };
     Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),

@@ -129,6 +129,7 @@ mod tests {
             measured: 0,
             on_end: OnEnd::Halt,
             heap: None,
+            stack: None,
         });
         let all = records.into_iter().chain([end]).zip(0..);
         let records = all.map(|(record, seq)| Numbered { seq, record }).collect();

@@ -41,19 +41,18 @@ pub fn block() -> *mut ControlBlock {
     smp::this().block()
 }
 
-/// Takes `new` as this processor's block and lets its PMIs come.
+/// Takes a copy of `new` as this processor's block and lets its PMIs come.
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
 /// has to live until [`uninstall`]. Where other processors have PMIs as well, all must be of one kind: the same
 /// delivery, and a status register, a stop and a freeze for all or for none.
-pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
+pub unsafe fn install(new: &ControlBlock, delivery: Delivery) {
     let vector = match delivery {
         Delivery::Fixed => VECTOR,
         Delivery::Nmi => exception::NMI.0,
     };
-    let [mut entry, found] = Handlers::of(apic::page().is_some(), delivery).addresses(&new);
-    new.found = found;
+    let [mut entry, found] = Handlers::of(apic::page().is_some(), delivery).addresses(new);
     // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
     if new.needs_service() || new.status == 0 && !new.stays_unmasked {
         entry = serviced::on_overflow as *const () as u64;
@@ -63,6 +62,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     // SAFETY: the caller's promise; the entries leave the interrupted code as it was.
     unsafe {
         let open = put(new, delivery, |block| {
+            block.found = found;
             block.around = AroundAll::of(block);
             interrupts::set_entry(vector, entry);
             if block.sampling().is_some() {
@@ -86,7 +86,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
 pub unsafe fn install_for(handler: interrupts::Handler) {
     // SAFETY: the caller's promise.
     unsafe {
-        put(ControlBlock::EMPTY, Delivery::Fixed, |_| {
+        put(&ControlBlock::EMPTY, Delivery::Fixed, |_| {
             interrupts::set_handler(VECTOR, Some(handler));
         });
     }
@@ -113,12 +113,12 @@ pub fn mask() {
     apic::write(Register::LvtPmc, MASK);
 }
 
-/// Makes `new` this processor's block, with `enter` for what goes into the interrupt table. Returns what opens LVTPC.
+/// Makes this processor's block a copy of `new`, with `enter` for what goes into the interrupt table. Returns what opens LVTPC.
 ///
 /// # Safety
 /// As for [`install`].
 unsafe fn put(
-    mut new: ControlBlock,
+    new: &ControlBlock,
     delivery: Delivery,
     enter: impl FnOnce(&mut ControlBlock),
 ) -> u32 {
@@ -126,21 +126,23 @@ unsafe fn put(
         Delivery::Fixed => u32::from(VECTOR),
         Delivery::Nmi => MODE_NMI,
     };
-    if !new.reopens() {
-        // The assembly compares alone: the end of a streamlined freeze is due everywhere.
-        new.closes_in(&(0..0));
-    }
-    new.lvt = lvt;
-    new.nmi = u32::from(delivery == Delivery::Nmi);
-    new.apic = apic::page().unwrap_or(0);
     // SAFETY: LVTPC is masked by `uninstall`, so no handler uses the block.
     unsafe {
         uninstall();
         let this = smp::this();
         let mut installed = INSTALLED.lock();
         installed[this.index() / 64] |= 1 << (this.index() % 64);
-        enter(&mut new);
-        this.block().write(new);
+        let block = this.block();
+        block.write(new.clone());
+        let block = &mut *block;
+        if !block.reopens() {
+            // The assembly compares alone: the end of a streamlined freeze is due everywhere.
+            block.closes_in(&(0..0));
+        }
+        block.lvt = lvt;
+        block.nmi = u32::from(delivery == Delivery::Nmi);
+        block.apic = apic::page().unwrap_or(0);
+        enter(block);
     }
     lvt
 }

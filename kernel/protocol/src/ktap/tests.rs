@@ -23,7 +23,16 @@ fn lines(text: &[u8]) -> Vec<String> {
 
 fn end(outcome: Outcome, records: u32) -> Record {
     let (passed, failed, measured) = (0, 0, 0);
-    Record::End(End { records, outcome, passed, failed, measured, on_end: OnEnd::Halt, heap: None })
+    Record::End(End {
+        records,
+        outcome,
+        passed,
+        failed,
+        measured,
+        on_end: OnEnd::Halt,
+        heap: None,
+        stack: None,
+    })
 }
 
 fn result(item: u32, name: &str, more: &str) -> String {

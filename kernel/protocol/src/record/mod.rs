@@ -268,6 +268,19 @@ pub struct End {
     /// How much of its heap the firmware used for the items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap: Option<HeapUse>,
+    /// How much of its main stack the boot processor used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackUse>,
+}
+
+/// Bytes of a stack.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StackUse {
+    /// Most that was in use at any time since the start.
+    pub most: u64,
+    /// How many it has.
+    pub bytes: u64,
 }
 
 /// Bytes of the firmware's heap in use.
@@ -294,6 +307,7 @@ impl End {
             measured: 0,
             on_end: OnEnd::default(),
             heap: None,
+            stack: None,
         }
     }
 }

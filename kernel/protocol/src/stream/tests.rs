@@ -29,6 +29,7 @@ fn nth(seq: u32, records: u32) -> Record {
         measured: 0,
         on_end: OnEnd::Halt,
         heap: None,
+        stack: None,
     })
 }
 

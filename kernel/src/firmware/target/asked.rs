@@ -30,6 +30,8 @@ pub struct Asked {
     pub has_own_limit: bool,
     /// What its events are qualified by, if they are.
     pub qualifiers: Option<Qualifiers>,
+    /// Why they were not in force in some run.
+    pub unqualified: Option<String>,
     /// System management interrupts in runs that count.
     pub smis: u32,
     /// How far the registers moved that are read around a run.
@@ -49,6 +51,7 @@ impl Asked {
             limit: 0,
             has_own_limit: false,
             qualifiers: None,
+            unqualified: None,
             smis: 0,
             moved: [0; MAX_MSRS],
             seen: [0; MAX_MSRS],

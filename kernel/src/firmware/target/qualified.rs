@@ -10,6 +10,10 @@ use kernel::snippet::qualified::{opcodes, registers, text};
 use protocol::job::Snippet;
 use protocol::record::Applied;
 
+fn refused(number: u32) -> String {
+    format!("only: MSR {number:#x} cannot be written")
+}
+
 impl Target<'_> {
     /// Finds the qualifiers, if the snippet requests some.
     ///
@@ -32,9 +36,8 @@ impl Target<'_> {
         let words = registers(only, &Emitted::default(), false, place, counters);
         let words = words.map_err(|why| why.to_string())?;
         let written = found.write(&mut own.registers, &words);
-        let written = written.and_then(|()| found.clear(&mut own.registers));
-        written.map_err(|number| format!("only: MSR {number:#x} cannot be written"))?;
-        self.asked.qualifiers = Some(found);
+        written.and_then(|()| found.clear(&mut own.registers)).map_err(refused)?;
+        (self.asked.qualifiers, self.asked.unqualified) = (Some(found), None);
         let how = match self.machine.emulated {
             Some(emulated) if emulated.plugin => {
                 "by the emulated PMU's qualifiers, at the translator's speed"
@@ -50,7 +53,9 @@ impl Target<'_> {
     /// Which event cannot be qualified, and why.
     pub(super) fn unqualified(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
         let Some(qualifiers) = self.asked.qualifiers else { return Ok(()) };
-        let _ = qualifiers.clear(&mut self.counting.own.registers);
+        if let Err(number) = qualifiers.clear(&mut self.counting.own.registers) {
+            self.asked.unqualified = Some(refused(number));
+        }
         match pass.iter().position(|one| one.metric.is_some()) {
             Some(index) => {
                 Err((index, "PERF_METRICS is of all instructions, and only of some".to_string()))
@@ -68,7 +73,11 @@ impl Target<'_> {
         // `qualify` has made them of the same filter, and written them with all counters.
         let words = registers(&snippet.setup.only, emitted, call, pointers, counters);
         let own = &mut self.counting.own.registers;
-        let _ = words.map(|words| qualifiers.write(own, &words));
+        let written = words.map_err(|why| why.to_string());
+        let written = written.and_then(|words| qualifiers.write(own, &words).map_err(refused));
+        if let Err(why) = written {
+            self.asked.unqualified = Some(why);
+        }
     }
 
     /// Nothing is qualified any more.

@@ -158,8 +158,9 @@ impl Runner for Target<'_> {
         Ok(applied)
     }
 
-    fn finish(&mut self, controls: &mut Vec<Applied>) {
+    fn finish(&mut self, controls: &mut Vec<Applied>) -> Result<(), String> {
         self.asked.finish(controls);
+        self.asked.unqualified.take().map_or(Ok(()), Err)
     }
 
     fn msrs(&self) -> &[u64] {

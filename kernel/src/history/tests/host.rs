@@ -278,10 +278,8 @@ impl Sampler for Host {
     fn run_tasks(&mut self, _: &Sampling, _: Option<u64>) -> Result<Scheduled, String> {
         unreachable!("nothing is sampled")
     }
-    fn deliver(&mut self, _: u16, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
-    fn withdraw(&mut self, _: u16) -> ControlBlock {
-        ControlBlock::EMPTY
-    }
+    fn deliver(&mut self, _: u16, _: &ControlBlock, _: Delivery, _: Option<Interval>) {}
+    fn withdraw(&mut self, _: u16, _: &mut ControlBlock) {}
     fn clocks(&self) -> [u64; 2] {
         [1; 2]
     }

@@ -48,11 +48,11 @@ impl Sampler for Hosts {
         }
         all.ok_or_else(|| "there are no tasks".to_string())
     }
-    fn deliver(&mut self, cpu: u16, block: ControlBlock, how: Delivery, timer: Option<Interval>) {
+    fn deliver(&mut self, cpu: u16, block: &ControlBlock, how: Delivery, timer: Option<Interval>) {
         self.at(cpu).deliver(cpu, block, how, timer);
     }
-    fn withdraw(&mut self, cpu: u16) -> ControlBlock {
-        self.at(cpu).withdraw(cpu)
+    fn withdraw(&mut self, cpu: u16, block: &mut ControlBlock) {
+        self.at(cpu).withdraw(cpu, block);
     }
     fn clocks(&self) -> [u64; 2] {
         self.0[0].clocks()

@@ -12,16 +12,16 @@ fn c5_a_session_starts_again_with_one_call() {
     let (events, _) = plan(&mut host, &item).unwrap();
     let armed =
         Session::arm(&mut host.pmu, &mut host.driver, &item, (events, Besides::default()), 1);
-    let (mut session, block) = armed.unwrap();
+    let (mut session, mut block) = armed.unwrap();
     host.load_task(task, &host.driver.gate());
-    host.deliver(0, block, Delivery::Fixed, None);
+    host.deliver(0, &block, Delivery::Fixed, None);
     for _ in 0..3 {
         host.run_task(task, true).unwrap();
-        let mut block = host.withdraw(0);
+        host.withdraw(0, &mut block);
         let overflows = block.slot(session.events[0].counter.index()).overflows;
         assert_eq!((overflows, block.pmis), (10, 10));
         session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
-        host.deliver(0, block, Delivery::Fixed, None);
+        host.deliver(0, &block, Delivery::Fixed, None);
     }
 }
 

@@ -56,7 +56,9 @@ impl Runner for Made {
         }
     }
 
-    fn finish(&mut self, _: &mut Vec<Applied>) {}
+    fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> {
+        Ok(())
+    }
 
     fn msrs(&self) -> &[u64] {
         &self.moved
@@ -290,7 +292,7 @@ fn x2_the_time_can_have_a_pass_of_its_own() {
         }
         fn counts(&self) -> &[u64] { self.0.counts() }
         fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-        fn finish(&mut self, _: &mut Vec<Applied>) {}
+        fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> { Ok(()) }
         fn msrs(&self) -> &[u64] { self.0.msrs() }
         fn is_unwatched(&self) -> bool { false }
         fn trial_runs(&self) -> u32 { 0 }
@@ -410,4 +412,26 @@ fn a_fault_ends_the_measurement() {
     let error = measure(&mut machine, &nop("x")).unwrap_err();
     assert!(matches!(&error, Unmeasured::Fault(fault) if fault.mnemonic == "#UD"));
     assert_eq!(machine.runs, 5);
+}
+
+/// What was to be in force was not: there is no figure, and the reason is told.
+#[test]
+fn t8_figures_of_what_was_not_in_force_are_refused() {
+    struct Refuses(Made);
+    #[rustfmt::skip]
+    impl Runner for Refuses {
+        fn finish(&mut self, _: &mut Vec<Applied>) -> Result<(), String> {
+            Err("only: MSR 0x4000f102 cannot be written".to_string())
+        }
+        fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
+        fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
+        fn counts(&self) -> &[u64] { self.0.counts() }
+        fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
+        fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet) }
+        fn run(&mut self) -> Result<u64, Box<Trap>> { self.0.run() }
+        fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+    }
+    let refused = measure(&mut Refuses(Made::new(0, 100)), &counting(&["a"]));
+    let Err(Unmeasured::Refused(text)) = refused else { panic!("it has figures") };
+    assert_eq!(text, "only: MSR 0x4000f102 cannot be written");
 }

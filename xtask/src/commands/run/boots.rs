@@ -200,7 +200,8 @@ impl Whole {
         let outcome = if crashed { Outcome::Crash } else { verdict::outcome(&self.report) };
         let records = self.report.records.len() as u32 + 1;
         let on_end = OnEnd::default();
-        let end = End { records, outcome, passed, failed, measured, on_end, heap: None };
+        let end =
+            End { records, outcome, passed, failed, measured, on_end, heap: None, stack: None };
         self.push(Record::End(end));
     }
 }

@@ -41,7 +41,8 @@ pub(super) struct RawOptions {
     pub(super) values: Option<bool>,
     /// What is counted beside the TSC. Events that do not fit at once are counted in further passes.
     pub(super) events: Option<Vec<EventText>>,
-    /// Count the events of some instructions only. It needs the emulated PMU; on others `only` of a sample estimates.
+    /// Count the events of some instructions only. It needs the emulated PMU; on others `only` of a sample estimates. As a default it
+    /// is not for snippets with exact or history, nor for `[[processors]]`.
     pub(super) only: Option<RawOnly>,
     /// Step through the code in place of measuring it: true, or a table with filters.
     pub(super) exact: Option<RawExact>,

@@ -15,7 +15,7 @@ use crate::job::memory::{self, MemoryFile};
 use crate::metrics::request::Ask;
 use protocol::bits::Bits;
 use protocol::criteria::{Expect, TSC};
-use protocol::exact::EVENTS;
+use protocol::exact::{EVENTS, Filter};
 use protocol::job::Difference;
 use protocol::limits::LimitError;
 use toml::Spanned;
@@ -80,6 +80,7 @@ pub(super) fn decide(
                 let base = defaults.machine.clone().unwrap_or_default();
                 raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
+            only_by_default: raw.only.is_none() && defaults.only.is_some(),
             only: raw
                 .only
                 .or_else(|| defaults.only.clone())
@@ -129,6 +130,21 @@ pub(in crate::job) fn name_of(asm: &str) -> String {
 }
 
 impl SnippetFile {
+    /// Of which instructions its events are counted. A default does not hold where nothing could count so: exact mode has filters of
+    /// its own.
+    pub(in crate::job) fn only(&self) -> Filter<'static> {
+        match self.drops_only() {
+            true => Filter::default(),
+            false => self.options.only.clone(),
+        }
+    }
+
+    /// Whether `only` of the defaults does not hold for it.
+    pub(in crate::job) fn drops_only(&self) -> bool {
+        let otherwise = self.exact.is_some() || self.history.is_some() || self.processors.is_some();
+        self.options.only_by_default && otherwise
+    }
+
     /// Whether there can be every figure that is expected.
     ///
     /// # Errors
@@ -217,5 +233,20 @@ impl FileItem for SnippetFile {
 
     fn refused(&self, source: &str, message: String) -> JobError {
         Self::refused(self, source, message)
+    }
+}
+
+impl super::JobFile {
+    /// What of the defaults does not hold for which snippet, each in a sentence.
+    #[must_use]
+    pub fn dropped(&self) -> Vec<String> {
+        let dropped = self.snippets.iter().filter(|snippet| snippet.drops_only());
+        let line = |snippet: &SnippetFile| {
+            format!(
+                "warning: `{}`: only of [defaults] does not hold for it: it is for events that a snippet counts, and exact has filters of its own",
+                snippet.name
+            )
+        };
+        dropped.map(line).collect()
     }
 }
