@@ -178,11 +178,26 @@ mod tests {
 
     #[test]
     fn d2_ports_of_a_report_are_told_by_its_events_or_else_by_its_cycles() {
-        for (events, left) in
-            [(Some(true), &[][..]), (None, &[]), (Some(false), &[]), (None, &["nop"])]
-        {
-            println!("{events:?} {left:?}: {:#?}", told(events, left));
-        }
+        let by_events = ["none", "1*p06", "1*p1", "1*p0156", "1*p06+1*p1"];
+        let by_cycles = [
+            "none",
+            "1*B (B: 2 ports as of shl r64, imm8)",
+            "1*A (A: 1 port as of imul r64, r64)",
+            "1*C (C: 4 ports as of mov r32, imm32, A and B within)",
+            "1*A+1*B (A: 1 port as of imul r64, r64; B: 2 ports as of shl r64, imm8)",
+        ];
+        let expected = |texts: [&str; 5]| -> Vec<_> {
+            let pairs = FORMS.iter().zip(texts);
+            pairs.map(|((form, _), text)| (form.to_string(), Some(text.to_string()))).collect()
+        };
+        assert_eq!(told(Some(true), &[]), expected(by_events));
+        assert_eq!(told(None, &[]), expected(by_cycles));
+        // Events of ports that count nothing tell nothing.
+        assert_eq!(told(Some(false), &[]), expected(by_cycles));
+        let without = told(None, &["nop"]);
+        let why = format!("not told: {NO_NOTHING}");
+        assert_eq!(without.len(), 4);
+        assert!(without.iter().all(|(_, text)| text.as_ref() == Some(&why)), "{without:?}");
     }
 
     #[test]
