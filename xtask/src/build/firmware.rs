@@ -27,8 +27,11 @@ pub(super) const UEFI_FOLDER: &str = "x86_64-unknown-uefi/firmware";
 pub(super) fn build_kernel(tree: &Tree) -> Result<(), BuildError> {
     let message = "building the kernel (the first time takes about a minute)";
     let mut command = bare_metal(tree, &["-p", "kernel", "--features", "firmware"]);
-    // The profile has it for the hypervisor; here it decodes what is stepped over, and an exception costs far more: 17 KB less.
-    command.args(["--config", "profile.firmware.package.iced-x86.opt-level=\"s\""]);
+    // The hypervisor decodes and the loaders unpack with them, and need speed. Here one decodes what is stepped over, where an exception
+    // costs far more, and the other compresses a digest.
+    for package in ["iced-x86", "miniz_oxide"] {
+        command.args(["--config", &format!("profile.firmware.package.{package}.opt-level=\"z\"")]);
+    }
     Part { name: "kernel", what: "the kernel", folder: FOLDER, message }.build(tree, command)
 }
 
