@@ -344,8 +344,8 @@ fn s3_s4_sets_have_metrics_each_of_its_own_counts() {
     for (set, taken) in [(straight, 0.1), (branches, 0.75)] {
         assert!((value(set, "ipc") - 1.0).abs() < 0.001, "{document:#}");
         assert!((value(set, "Frontend_Bound") - 80.0 * taken).abs() < 2.0, "{document:#}");
-        // Energy is of the whole item, for each of them.
-        assert!((value(set, "power") / (PACKAGE * 1e9) - 1.0).abs() < 0.03, "{document:#}");
+        // Energy is of the whole item, for each of them: some 15 updates, of which one may be missing.
+        assert!((value(set, "power") / (PACKAGE * 1e9) - 1.0).abs() < 0.1, "{document:#}");
     }
     let records = document["records"].as_array().unwrap();
     let count = records.iter().find(|one| one["type"] == "count").expect("a count");
