@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn d1_a_full_store_buffer_makes_the_next_store_wait() {
         let mut buffer = StoreBuffer::new(Forward::default(), 3, 64);
-        let mut store = |buffer: &mut StoreBuffer| {
+        let store = |buffer: &mut StoreBuffer| {
             buffer.pass(1);
             buffer.store(&at(0, 8), 100)
         };
