@@ -202,7 +202,7 @@ mod tests {
             (9.999e-4, "999.9 µJ"),
             (4096.0, "4096 J"),
             // A thousand is one of the next.
-            (1e-9, "1 nJ"),
+            (1.0, "1 J"),
             (999e-12, "999 pJ"),
         ] {
             assert_eq!(super::joules(value), text);
