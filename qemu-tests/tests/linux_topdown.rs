@@ -18,8 +18,8 @@ const LOOP: Program = Program { kind: Kind::Loop, rounds: 5_000_000 };
 const MIXED: Work = Work {
     name: "mixed",
     init: "xor r15d, r15d; mov r14d, 0x800c0000; mov esp, 0x800a4000; xor ecx, ecx; mov r8d, 1",
-    asm: "imul r8d, r8d, 1103515245; add r8d, 12345; bt r8d, 20; jc 2f; nop; 2: mov rdx, [r14+rcx]; mov [r14+rcx+0x440], rdx; add ecx, 0x1000; \
-          and ecx, 0xf000; call 3f; jmp 4f; 3: ret; 4:",
+    asm: "imul r8d, r8d, 1103515245; add r8d, 12345; bt r8d, 20; jc 2f; nop; 2: mov rdx, [r14+rcx]; \
+          mov [r14+rcx+0x440], rdx; add ecx, 0x1000; and ecx, 0xf000; call 3f; jmp 4f; 3: ret; 4:",
     turns: 100_000,
 };
 

@@ -39,12 +39,22 @@ pub enum Register {
 
 impl Register {
     const fn msr(self) -> Msr {
-        Msr(0x800 + (self as u32 >> 4))
+        msr_at(self as u32)
     }
+}
+
+/// The MSR that has in x2APIC mode what the page has at `offset`.
+const fn msr_at(offset: u32) -> Msr {
+    Msr(0x800 + (offset >> 4))
 }
 
 /// First entry of AMD's extended local vector table; three more may follow, 0x10 apart (AMD APM vol. 2, 16.4.5).
 const EXTENDED_LVT: u32 = 0x500;
+
+/// Where an entry of the extended table is in the page, 0 to 3.
+const fn extended(entry: u8) -> u32 {
+    EXTENDED_LVT + 0x10 * (entry & 3) as u32
+}
 
 /// Upper half of the interrupt command in xAPIC mode.
 const INTERRUPT_COMMAND_HIGH: u32 = 0x310;
@@ -95,14 +105,14 @@ impl Registers {
         unsafe {
             match self.mode {
                 Mode::XApic => ((self.page + u64::from(register)) as *const u32).read_volatile(),
-                Mode::X2Apic => msr::read(Msr(0x800 + (register >> 4))) as u32,
+                Mode::X2Apic => msr::read(msr_at(register)) as u32,
             }
         }
     }
 
     /// Writes an entry of the extended table, 0 to 3, and returns what it reads then.
     pub(super) fn write_extended(&mut self, entry: u8, value: u32) -> u32 {
-        let register = EXTENDED_LVT + 0x10 * u32::from(entry & 3);
+        let register = extended(entry);
         // SAFETY: for the page as for `write`. In x2APIC mode the MSR may be absent, and then raises an exception that is
         // taken.
         unsafe {
@@ -113,7 +123,7 @@ impl Registers {
                     at.read_volatile()
                 }
                 Mode::X2Apic => {
-                    let msr = Msr(0x800 + (register >> 4));
+                    let msr = msr_at(register);
                     let _ = msr::try_write(msr, u64::from(value));
                     msr::try_read(msr).map_or(0, |value| value as u32)
                 }
@@ -166,5 +176,15 @@ mod tests {
         assert_eq!(Register::LvtPmc.msr(), Msr(0x834));
         assert_eq!(Register::InterruptCommand.msr(), Msr(0x830));
         assert_eq!(Register::TimerDivide.msr(), Msr(0x83e));
+    }
+
+    /// MSRs 0x850 to 0x853: AMD APM vol. 2, table 16-6; Linux, `X2APIC_MSR(APIC_EILVTn(n))`.
+    #[test]
+    fn s1_the_extended_entries_are_registers_of_the_x2apic_as_well() {
+        let page = [0, 1, 2, 3].map(extended);
+        assert_eq!(page, [0x500, 0x510, 0x520, 0x530]);
+        assert_eq!(page.map(msr_at), [0x850, 0x851, 0x852, 0x853].map(Msr));
+        // IBS_CTL's offset has four bits, of which the table has two.
+        assert_eq!(extended(4), 0x500);
     }
 }

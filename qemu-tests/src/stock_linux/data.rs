@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(of(0x42, 8), "L3, snoop missed");
         assert_eq!(of(0x442, 1), "L3");
         assert_eq!(of(0xc, 1), "not L1");
-        assert_eq!(of(0x20, 2), "level 0x4");
+        assert_eq!(of(0x20, 2), "level 0x20");
         assert_eq!((of(1, 1), place(0x508_0021)), ("unknown".to_string(), String::new()));
     }
 }
