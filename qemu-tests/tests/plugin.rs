@@ -100,6 +100,11 @@ fn e1_branch_records_are_the_branches_taken() {
 }
 
 #[test]
+fn t1_t8_e1_each_hypervisor_has_qualifiers_of_its_own() {
+    counts("qualified", 16);
+}
+
+#[test]
 fn e1_a_limit_is_kept_at_the_very_branch() {
     counts("limits", 150);
 }

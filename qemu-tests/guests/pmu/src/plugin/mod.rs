@@ -9,6 +9,7 @@ mod limits;
 mod model;
 mod own;
 mod places;
+mod qualified;
 mod strings;
 
 use crate::{case, line};
@@ -156,6 +157,7 @@ pub fn run(group: &str) {
         "records" => return model::records(),
         _ if group.starts_with("cost.") => return cost::run(&group[5..]),
         "limits" => return limits::run(),
+        "qualified" => return qualified::run(),
         other => return line!("no group {other}"),
     };
     set(mode, parts, mask);

@@ -9,6 +9,7 @@ use core::mem::offset_of;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plugin_channel::{ANSWER, Command, Limit, Mailbox, Mode, Parts, QUESTION, Records, call};
+use pmu_model::qualify::WORDS;
 
 /// The page of the calls, and the mailbox after it.
 #[repr(C, align(4096))]
@@ -17,7 +18,11 @@ struct Own {
     mailbox: Mailbox,
 }
 
-static mut OWN: Own = Own { code: [0; 4096], mailbox: Mailbox::EMPTY };
+const EMPTY: Own = Own { code: [0; 4096], mailbox: Mailbox::EMPTY };
+/// Two of them, as two hypervisors have.
+static mut OWN: [Own; 2] = [EMPTY; 2];
+/// Which of them is used.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 global_asm!(
     ".balign 4096",
@@ -101,7 +106,7 @@ unsafe extern "C" {
 }
 
 fn base() -> u64 {
-    addr_of_mut!(OWN) as u64
+    addr_of_mut!(OWN) as u64 + NUMBER.load(Relaxed) * size_of::<Own>() as u64
 }
 
 /// The copy of a place in the template.
@@ -139,6 +144,7 @@ pub struct Counted {
     pub starts: u64,
     pub ends: u64,
     pub instructions: u64,
+    pub qualified: u64,
     pub exits: u64,
     pub stopped: u64,
     pub lead: u64,
@@ -150,6 +156,7 @@ const NOTHING: Counted = Counted {
     starts: 0,
     ends: 0,
     instructions: 0,
+    qualified: 0,
     exits: 0,
     stopped: 0,
     lead: 0,
@@ -173,6 +180,7 @@ fn add() {
     total.starts = total.starts.wrapping_add(take!(string_starts));
     total.ends += take!(string_ends);
     total.instructions = total.instructions.wrapping_add(take!(instructions));
+    total.qualified += take!(qualified_instructions);
     total.stopped += take!(stopped);
     total.lead = take!(lead);
     total.records = take!(records);
@@ -215,6 +223,16 @@ pub fn set_up() -> (bool, bool) {
     put!(own, physical(base()));
     call_own(&raw const own_region);
     (found, take!(stops) == 1)
+}
+
+/// From now on the page of this number is used: 0 at first.
+pub fn use_page(number: u64) {
+    NUMBER.store(number, Relaxed);
+}
+
+/// What passes the qualifiers that [`mode`] asks for next.
+pub fn qualify(words: [u64; WORDS]) {
+    put!(qualifiers, words);
 }
 
 /// What is counted from now on.
