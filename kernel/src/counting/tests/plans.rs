@@ -115,7 +115,7 @@ fn c10_i1_a_turn_does_not_count_the_overflows_of_the_one_before() {
             // By the longer way.
             session.stop(&mut bench).unwrap();
             session.start(&mut bench).unwrap();
-            let own = [turn / 2, (turn + 1) / 2].map(|turns| 50 * turns);
+            let own = [turn / 2, u64::div_ceil(turn, 2)].map(|turns| 50 * turns);
             let counts = raw(&mut session, &mut bench);
             assert_eq!([counts[first], counts[second]], [round + 3 + own[0], own[1]], "{model:?}");
         }
