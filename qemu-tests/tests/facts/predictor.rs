@@ -10,7 +10,7 @@ pub fn core(pmu: &str) -> PipelineFacts {
     let facts = run(CORE, &["--pmu", pmu]);
     assert!(facts.memory.is_none() && facts.cores.is_none() && facts.noise.is_none());
     assert_eq!((facts.timer, facts.emulated), (FactsTimer::CoreCycles, true));
-    facts.core.unwrap()
+    *facts.core.unwrap()
 }
 
 #[test]

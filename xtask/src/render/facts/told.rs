@@ -12,7 +12,8 @@ pub(super) struct Cache {
     pub bytes: u64,
     /// Ways.
     pub ways: u32,
-    line: u32,
+    /// Bytes of a line.
+    pub line: u32,
     /// Logical processors that share it, at most.
     shared: u32,
 }
