@@ -7,7 +7,8 @@ use qemu_tests::{Guest, Ran, xtask};
 use serde_json::Value;
 use std::fs;
 use xtask::cli::{Boot, Icount};
-use xtask::machine::{Cpus, Given};
+use xtask::machine::Given;
+use xtask::machine::devices::Cpus;
 
 /// Joules of the package in a tick.
 const PACKAGE: f64 = 1.0 / 64.0 / 1_048_576.0;
