@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs;
 use xtask::cli::{Boot, Icount};
 use xtask::machine::Given;
+use xtask::machine::devices::Cpus;
 
 /// Joules of the package in a tick.
 const PACKAGE: f64 = 1.0 / 64.0 / 1_048_576.0;
@@ -229,10 +230,11 @@ fn s4_a_run_of_tasks_has_joules_and_power() {
 #[test]
 fn s4_energy_of_several_processors_is_read_once() {
     let toml = format!(
-        "cpus = 2\n[[processors]]\n{LONG}runs = 5\nevents = [\"instructions\", \"energy-pkg\", \"energy-cores\"]\n"
+        "[[processors]]\n{LONG}runs = 5\nevents = [\"instructions\", \"energy-pkg\", \"energy-cores\"]\n"
     );
     for model in [Model::Skylake, Model::Zen4] {
-        let ran = on(model, &toml);
+        let guest = Guest::new(Boot::Direct, &toml);
+        let ran = Guest { pmu: Given::Emulated(model), cpus: Cpus::Many(2), ..guest }.run();
         ran.ends_with(0);
         let result = ran.report.processors().next().expect("a result");
         assert_eq!(result.uncounted, [], "{model:?}");

@@ -157,9 +157,9 @@ fn s4_tasks_have_a_total_with_its_resolution() {
 
 #[test]
 fn s4_each_package_is_read_once_and_has_its_own_figure() {
-    let mut machine = Made { packages: true, ..Made::new(Model::Skylake) };
+    let mut machine = Made { packages: true, ..Made::new(Model::Zen4) };
     let mut uncounted = Vec::new();
-    let had = had(&wanted(&["energy-pkg", "energy-psys"]), Ok(&mut machine), &mut uncounted);
+    let had = had(&wanted(&["energy-pkg", "energy-ram"]), Ok(&mut machine), &mut uncounted);
     // What the processor lacks is said once, not for each package.
     assert_eq!((had.len(), uncounted.len()), (2, 1), "{uncounted:?}");
     let mut interval = begin(&had, Ok(&mut machine));

@@ -23,7 +23,7 @@ fn sample(counts: &[(&str, u64, u64, Option<u64>)]) -> SampleResult {
     let events: Vec<_> = counts.iter().map(event).collect();
     serde_json::from_value(json!({"item": 2, "name": "s", "events": events, "tasks": ["s"], "code": [], "on_full": "drop",
         "delivery": "fixed", "handling": "h", "addresses": [], "elsewhere": 0, "logged": 0, "dropped": 0, "stopped": false,
-        "interrupts": 0, "spurious": 0, "back_to_back": 0, "capability": {}, "ticks": 0, "tsc": [0, 1]}))
+        "interrupts": 0, "spurious": 0, "back_to_back": 0, "capability": {"overflow_interrupt": true, "culprit": "c", "freeze": "f", "skid": "s", "data_address": "d"}, "ticks": 0, "tsc": [0, 1]}))
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
