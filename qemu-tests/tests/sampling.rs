@@ -307,28 +307,3 @@ fn i3_m12_200_000_overflows_at_the_highest_rate_are_all_accounted_for_on_k10() {
 fn i3_m12_200_000_overflows_at_the_highest_rate_are_all_accounted_for_on_zen4() {
     a_fifth_of_a_million(Model::Zen4);
 }
-
-/// A load that takes longer than a period: the cycles behind an overflow belong to the periods after it, in the handlers in assembly
-/// and in the one in Rust, and whole periods of them are told.
-#[test]
-fn i4_m12_periods_that_end_within_one_instruction_are_accounted_for() {
-    for (model, cycles) in
-        [(Model::Core2, "r003c"), (Model::Skylake, "r003c"), (Model::Zen4, "r0076")]
-    {
-        let options = format!(
-            "events = [\"{cycles}\"]\nperiod = 64\nturns = 500\nasm = \"clflush [r14]; mov rax, [r14]; nop\"\n"
-        );
-        let toml = format!("[[sample]]\n{options}\n[[sample]]\n{options}keep = \"samples\"\n");
-        let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, &toml) }.run();
-        ran.ends_with(0);
-        for result in sampled(&ran) {
-            let one = &result.events[0];
-            assert_eq!(one.samples + one.dropped, one.overflows, "{model:?}: {one:?}");
-            let sum = (one.overflows + one.throttled) * one.period + one.rest;
-            assert_eq!(one.witness, Some(sum), "{model:?}: {one:?}");
-            let said = format!("{} periods ended while an interrupt waited", one.throttled);
-            assert!(one.throttled > 100, "{model:?}: {one:?}");
-            assert!(one.remarks.iter().any(|remark| remark.starts_with(&said)), "{model:?}: {one:?}");
-        }
-    }
-}

@@ -55,7 +55,7 @@ mod tests {
             (packed.map_err(|error| error.to_string()), file.dropped())
         };
         assert_eq!(by_default(""), (Ok(false), vec![]));
-        for rest in ["exact = true", "exact = { opcodes = [\"nop\"] }", "history = true"] {
+        for rest in ["exact = true", "exact = { opcodes = [\"nop\"] }", "history = 10"] {
             let (is_empty, said) = by_default(rest);
             assert_eq!(is_empty, Ok(true), "{rest}");
             let [line] = &said[..] else { panic!("{rest}: {said:?}") };
