@@ -82,7 +82,7 @@ mod tests {
         };
         let spelt = r#"["\\u{7}","b"]"#;
         assert_eq!(changed(r#"["\u0007","b"]"#), (true, spelt.to_string()));
-        assert_eq!(changed(r#"["\u0007","\u0007"]"#).0, true, "two are one more");
+        assert!(changed(r#"["\u0007","\u0007"]"#).0, "two are one more");
         let plain = r#"{"a":["two\nlines",7],"b":"ä"}"#;
         assert_eq!(changed(plain), (false, plain.to_string()));
     }

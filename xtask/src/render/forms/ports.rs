@@ -125,7 +125,7 @@ mod tests {
             let event = format!("uops_dispatched_port.port_{port}");
             events.map(|counts| (event, if counts { count } else { 0.0 }))
         });
-        let others = [("cycles", cycles as f64), ("uops-retired", uops)];
+        let others = [("cycles", f64::from(cycles)), ("uops-retired", uops)];
         let all = others.map(|(event, count)| (event.to_string(), count)).into_iter().chain(ports);
         let metric = |(event, count): (String, f64)| Metric {
             event,
