@@ -362,7 +362,10 @@ fn s3_a_sample_has_metrics_of_the_events_that_it_samples() {
             match (least, most) {
                 (Some(least), Some(most)) => assert!(least <= value && value <= most, "{row:#}"),
                 _ => {
-                    assert!(row["untrusted"].to_string().contains("no counter was free"), "{row:#}");
+                    assert!(
+                        row["untrusted"].to_string().contains("no counter was free"),
+                        "{row:#}"
+                    );
                 }
             }
         }

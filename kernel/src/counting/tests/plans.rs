@@ -26,6 +26,11 @@ fn with_status() -> impl Iterator<Item = One> {
     machines().filter(|(_, _, driver, _)| driver.layout().global.is_some())
 }
 
+/// Those of them on which turns go by a plan: Nehalem's counters need other events in between (erratum AAK100).
+fn with_planned_turns() -> impl Iterator<Item = One> {
+    with_status().filter(|(_, _, driver, _)| !driver.has_to_renew())
+}
+
 #[test]
 fn c10_a_read_needs_no_longer_way_while_nothing_has_overflowed() {
     for one in with_status() {
@@ -72,7 +77,7 @@ fn c10_a_counter_that_went_round_is_noticed_where_its_value_shows_nothing() {
 /// Turns by the plan end the set after its last pass, and each of them is by the plan.
 #[test]
 fn m4_i1_turns_by_the_plan_end_with_the_last_pass() {
-    for one in with_status() {
+    for one in with_planned_turns() {
         let (model, many) = (one.0, one.2.capabilities().general.count_ones() as usize * 3);
         let run = Run { passes: 2, ..Run::default() };
         let (mut session, mut bench) = begun(general(many), Sharing::InTurns, run, one);
@@ -125,7 +130,7 @@ fn c10_i1_a_turn_does_not_count_the_overflows_of_the_one_before() {
 /// The handler knows the counters of the group whose turn it is, however its turn began.
 #[test]
 fn c10_i1_the_handler_counts_the_overflows_of_each_groups_counters() {
-    for one in with_status() {
+    for one in with_planned_turns() {
         let counters = one.2.capabilities().general.count_ones() as usize;
         let (model, round) = (one.0, one.2.capabilities().mask(Counter::General(0)) + 1);
         let run = Run::default();

@@ -69,6 +69,7 @@ fn returns(fact: &ReturnsFact, unit: &str) -> Row {
     let sure = match (fact.entries, fact.doubtful) {
         (None, _) => String::new(),
         (_, 0) => "steady".to_string(),
+        (_, 1) => "varies at 1 depth".to_string(),
         (_, depths) => format!("varies at {depths} depths"),
     };
     Row { figure: "return stack".to_string(), value, told: sure, evidence }
@@ -89,6 +90,7 @@ fn targets(fact: &TargetsFact) -> Row {
     let sure = match (fact.ways, fact.doubtful) {
         (None, _) => String::new(),
         (_, 0) => "steady".to_string(),
+        (_, 1) => "varies in 1 try".to_string(),
         (_, tries) => format!("varies in {tries} tries"),
     };
     Row { figure: "targets of jumps".to_string(), value, told: sure, evidence }
@@ -115,6 +117,7 @@ fn code(fact: &CodeCacheFact, says: &told::Says, unit: &str) -> Row {
     let sure = match (fact.ways, fact.doubtful) {
         (None, _) => String::new(),
         (_, 0) => "steady".to_string(),
+        (_, 1) => "varies in 1 try".to_string(),
         (_, tries) => format!("varies in {tries} tries"),
     };
     Row { figure: "L1 code".to_string(), value, told: sure, evidence }

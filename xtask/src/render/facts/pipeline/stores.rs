@@ -10,12 +10,12 @@ pub(super) fn rows(fact: &StoresFact, unit: &str) -> Vec<Row> {
     if fact.forward.is_empty() && fact.evidence.is_empty() {
         return all;
     }
-    let entries = fact.entries.map(|entries| entries as usize);
-    let cost = |stores: usize| {
-        let found = fact.evidence.get(stores.checked_sub(1)?)?;
-        Some(format!("{stores}: {}", number(found[1] as f64 / 10.0)))
+    let entries = fact.entries.map(i64::from);
+    let cost = |stores: i64| {
+        let [_, tenths] = fact.evidence.iter().find(|[at, _]| *at == stores)?;
+        Some(format!("{stores}: {}", number(*tenths as f64 / 10.0)))
     };
-    let which = entries.map_or([1, 64, 144], |entries| [entries.max(2) - 1, entries, entries + 1]);
+    let which = entries.map_or([1, 64, 144], |entries| [entries - 1, entries, entries + 1]);
     let costs: Vec<String> = which.into_iter().filter_map(cost).collect();
     all.push(Row {
         figure: "store buffer".to_string(),
@@ -23,6 +23,7 @@ pub(super) fn rows(fact: &StoresFact, unit: &str) -> Vec<Row> {
         told: match (entries, fact.doubtful) {
             (None, _) => String::new(),
             (_, 0) => "steady".to_string(),
+            (_, 1) => "varies at 1 number".to_string(),
             (_, numbers) => format!("varies at {numbers} numbers"),
         },
         evidence: format!(
