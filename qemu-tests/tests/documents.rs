@@ -67,7 +67,7 @@ const OF_PAGES: &str = "`html.rs` runs the block in its order";
 const OF_CRATES: &str = "`crates.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 14] = [
+const OTHER: [(&str, &str); 15] = [
     ("#:schema docs/job.schema.json", "a comment for editors"),
     (
         "pmu skylake strings=decoded",
@@ -78,6 +78,7 @@ const OTHER: [(&str, &str); 14] = [
     ("BARECOUNT_BENCH(", "a line of C; `callgrind.rs` compiles others"),
     ("labgrid-coordinator\n", "`lab.rs` starts labgrid so, on ports of its own"),
     ("lab, on 3 machines", "what `lab.rs` has shown"),
+    ("energy-pkg: 14.9 nJ", "a line of a report; `metrics.rs` has such ones"),
     ("KTAP version 1", "lines of a report; `lab.rs` has such read by others"),
     ("LG_BARECOUNT_IMAGE=", "`lab.rs` runs it with a board of its own"),
     ("gdb target/", "a session with a debugger"),
