@@ -102,8 +102,12 @@ pub fn had(wanted: &[Wanted], meters: Meters, uncounted: &mut Vec<Uncounted>) ->
     };
     let energy = *source.energy();
     let names: Vec<&str> = energy.domains().map(name).collect();
-    let mut all = Vec::new();
+    let mut all: Vec<Had> = Vec::new();
     for one in wanted {
+        // Asked for twice, or by itself and by a metric.
+        if all.iter().any(|other| other.wanted == *one) {
+            continue;
+        }
         match energy.register(one.domain) {
             Ok(_) => {
                 let of = |shared| Had { wanted: one.clone(), shared };
@@ -147,7 +151,7 @@ pub fn metrics(
 ) -> Vec<Metric> {
     let Ok(source) = meters else { return Vec::new() };
     let [Some(small), Some(large)] = sizes else { return Vec::new() };
-    let mut all = Vec::new();
+    let mut all: Vec<Metric> = Vec::new();
     for (index, one) in had.iter().enumerate() {
         let figure = match (&small, &large) {
             (Err(still), _) | (_, Err(still)) => Err(still.to_string()),
@@ -161,6 +165,8 @@ pub fn metrics(
             Err(reason) => refuse(one, reason, uncounted),
         }
     }
+    // A sum without one of its packages is none.
+    all.retain(|one| is_whole(&one.event, uncounted));
     all
 }
 
@@ -170,6 +176,11 @@ fn refuse(one: &Had, reason: String, uncounted: &mut Vec<Uncounted>) {
     if uncounted.iter().all(|other| other.event != event) {
         uncounted.push(Uncounted { event, reason });
     }
+}
+
+/// Whether all registers of an energy have figures.
+fn is_whole(event: &str, uncounted: &[Uncounted]) -> bool {
+    uncounted.iter().all(|one| one.event != event)
 }
 
 /// What is to be known of every figure.
@@ -256,7 +267,7 @@ pub fn totals(
     uncounted: &mut Vec<Uncounted>,
 ) -> Vec<CountedEnergy> {
     let (Ok(source), Some(interval)) = (meters, interval) else { return Vec::new() };
-    let mut all = Vec::new();
+    let mut all: Vec<CountedEnergy> = Vec::new();
     for (index, one) in had.iter().enumerate() {
         let total = match &interval {
             Err(still) => Err(still.to_string()),
@@ -267,6 +278,7 @@ pub fn totals(
             Err(reason) => refuse(one, reason, uncounted),
         }
     }
+    all.retain(|one| is_whole(&one.event, uncounted));
     all
 }
 

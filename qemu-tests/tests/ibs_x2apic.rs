@@ -40,6 +40,7 @@ fn s1_ibs_interrupts_come_by_the_extended_registers_of_the_x2apic() {
             ran
         });
         let results = |ran: &Ran| ran.report.sampled().cloned().collect::<Vec<SampleResult>>();
+        assert_eq!([&paged, &ours].map(|ran| results(ran).len()), [6, 6], "{model:?}");
         for (paged, ours) in results(&paged).iter().zip(&results(&ours)) {
             let (before, one) = (&paged.events[0], &ours.events[0]);
             assert_eq!((one.samples + one.dropped, one.lost), (one.overflows, 0), "{one:?}");

@@ -146,13 +146,12 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     xtask(folder.path(), &exact).fails_with(2, &["metric ipc: metrics are of counts"]);
     for (job, parts) in [
         (
-            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\n[[count.task]]\nname = \"t\"\nasm = \"nop\"\n",
-            &["job.toml:1:1", "its sets have each their own"][..],
+            "[[count]]\nmetrics = [\"ipc\"]\n[[count.set]]\nevents = [\"cycles\"]\nbind = { core = \"efficient\" }\n[[count.task]]\nname = \"t\"\nasm = \"nop\"\n",
+            &["metrics are planned for the boot processor's kind of core"][..],
         ),
-        ("[[run]]\nmetrics = [\"ipc\"]\n", &["line 2", "metrics"][..]),
         (
-            "[[processors]]\nasm = \"nop\"\nmetrics = [\"ipc\"]\n",
-            &["job.toml:1:1", "measure the code in [[snippet]]"],
+            "[[run]]\nmetrics = [\"ipc\"]\n[[run.task]]\nname = \"t\"\nasm = \"nop\"\n",
+            &["metric ipc: it needs", "[[run]] counts nothing"],
         ),
         (
             "[[snippet]]\nasm = \"nop\"\nmetrics = [\"topdown-9\"]\n",

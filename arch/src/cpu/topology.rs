@@ -2,7 +2,7 @@
 
 use super::{Cpuid, has_leaf};
 
-/// Counts that CPUID gives, 1 where it gives none.
+/// Counts that CPUID gives, 1 where it gives none, and how its APIC ids are made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Topology {
     /// Local APIC id.
@@ -11,6 +11,10 @@ pub struct Topology {
     pub threads_per_core: u32,
     /// Logical processors of one package.
     pub threads_per_package: u32,
+    /// Lower bits of the APIC id that differ within a core. Ids have gaps, so these may be more than the counts take.
+    pub core_bits: u32,
+    /// Lower bits of the APIC id that differ within a package.
+    pub package_bits: u32,
 }
 
 /// Level types of leaves 0xB and 0x1F: ECX bits 15:8 (SDM vol. 2, CPUID).
@@ -30,17 +34,27 @@ impl Topology {
 
     fn levels(cpuid: &impl Cpuid, leaf: u32) -> Self {
         let first = cpuid.cpuid2(leaf, 0);
-        let mut topology = Self { apic_id: first.edx, threads_per_core: 1, threads_per_package: 1 };
+        let mut topology = Self {
+            apic_id: first.edx,
+            threads_per_core: 1,
+            threads_per_package: 1,
+            core_bits: 0,
+            package_bits: 0,
+        };
         // Six levels are defined; a broken hypervisor must not keep us here.
         for subleaf in 0..8 {
             let level = cpuid.cpuid2(leaf, subleaf);
             match level.ecx >> 8 & 0xff {
                 LEVEL_INVALID => break,
-                LEVEL_THREAD => topology.threads_per_core = (level.ebx & 0xffff).max(1),
+                LEVEL_THREAD => {
+                    topology.threads_per_core = (level.ebx & 0xffff).max(1);
+                    topology.core_bits = level.eax & 0x1f;
+                }
                 _ => {}
             }
-            // Each level counts all threads at and below it, so the last one is the package's.
+            // Each level counts all threads at and below it, so the last one is the package's; and so are the bits to shift out.
             topology.threads_per_package = (level.ebx & 0xffff).max(1);
+            topology.package_bits = level.eax & 0x1f;
         }
         topology
     }
@@ -54,7 +68,25 @@ impl Topology {
         } else {
             1
         };
-        Self { apic_id: leaf.ebx >> 24, threads_per_core: per_core, threads_per_package: threads }
+        // Leaf 1 counts ids, not threads. AMD's 0x80000008 ECX[15:12] has the bits, if it is not 0 (APM vol. 3, E.4.7).
+        let bits = |count: u32| count.next_power_of_two().trailing_zeros();
+        let stated = match has_leaf(cpuid, 0x8000_0008) {
+            true => cpuid.cpuid1(0x8000_0008).ecx >> 12 & 0xf,
+            false => 0,
+        };
+        Self {
+            apic_id: leaf.ebx >> 24,
+            threads_per_core: per_core,
+            threads_per_package: threads,
+            core_bits: bits(per_core),
+            package_bits: if stated == 0 { bits(threads) } else { stated },
+        }
+    }
+
+    /// The number of its core, which no core of another package has, and of its package.
+    #[must_use]
+    pub const fn place(&self) -> [u32; 2] {
+        [self.apic_id >> self.core_bits, self.apic_id >> self.package_bits]
     }
 }
 
@@ -71,8 +103,34 @@ mod tests {
             (0xb, 1, [4, 16, 0x201, 5]),
             (0xb, 2, [0, 0, 2, 5]),
         ]);
-        let expected = Topology { apic_id: 5, threads_per_core: 2, threads_per_package: 16 };
-        assert_eq!(Topology::read(&cpu), expected);
+        let counts = |threads_per_core, threads_per_package| {
+            let (core_bits, package_bits) = (1, 4);
+            Topology { apic_id: 5, threads_per_core, threads_per_package, core_bits, package_bits }
+        };
+        assert_eq!(Topology::read(&cpu), counts(2, 16));
+        assert_eq!(Topology::read(&cpu).place(), [2, 0]);
+        // One thread of each core is off: ids have gaps, and all are of one package still.
+        let cpu = table(&[
+            (0, 0, [0xb, INTEL[0], INTEL[1], INTEL[2]]),
+            (0xb, 0, [1, 1, 0x100, 14]),
+            (0xb, 1, [4, 8, 0x201, 14]),
+            (0xb, 2, [0, 0, 2, 14]),
+        ]);
+        assert_eq!(Topology::read(&cpu).place(), [7, 0]);
+    }
+
+    #[test]
+    fn ids_of_amd_have_the_bits_that_it_states() {
+        let cpu = table(&[
+            (0, 0, [1, INTEL[0], INTEL[1], INTEL[2]]),
+            (1, 0, [0, 0x0c06_0800, 0, 1 << 28]),
+            (0x8000_0000, 0, [0x8000_001e, 0, 0, 0]),
+            (0x8000_0008, 0, [0, 0, 0x4005, 0]),
+            (0x8000_001e, 0, [0, 0x100, 0, 0]),
+        ]);
+        let topology = Topology::read(&cpu);
+        assert_eq!((topology.threads_per_core, topology.threads_per_package), (2, 6));
+        assert_eq!(topology.place(), [6, 0]);
     }
 
     #[test]
@@ -82,7 +140,10 @@ mod tests {
             (1, 0, [0x6fb, 0x0304_0800, 0, 1 << 28]),
             (4, 0, [0; 4]),
         ]);
-        let expected = Topology { apic_id: 3, threads_per_core: 1, threads_per_package: 4 };
+        let (threads_per_core, threads_per_package) = (1, 4);
+        let (core_bits, package_bits) = (0, 2);
+        let expected =
+            Topology { apic_id: 3, threads_per_core, threads_per_package, core_bits, package_bits };
         assert_eq!(Topology::read(&cpu), expected);
     }
 }

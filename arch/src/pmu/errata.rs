@@ -110,7 +110,7 @@ static TABLE: &[Erratum] = &[
     ),
     intel(
         "AAK100, AAP53, BD53",
-        "the first counts after a counter is programmed would be wrong: four other events are programmed before",
+        "the first counts after a counter is programmed would be wrong: where all four counters are there, four other events are programmed before",
         Effect::Enabling,
         &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e, 0x25..=0x25, 0x2c..=0x2c, 0x2f..=0x2f],
     ),

@@ -13,7 +13,7 @@ const LEVEL: u8 = 6;
 /// It is larger than any kernel.
 pub fn compress(kernel: &[u8]) -> Result<Vec<u8>, KernelError> {
     if kernel.len() > MAX_BYTES {
-        return Err(KernelError::TooLarge { bytes: kernel.len() });
+        return Err(KernelError::Size { bytes: kernel.len() });
     }
     let stream = compress_to_vec(kernel, LEVEL);
     let mut file = Vec::from(MAGIC);

@@ -17,9 +17,9 @@ pub enum KernelError {
         /// The first eight bytes.
         found: u64,
     },
-    /// An unpacked length that no kernel has.
+    /// An unpacked length that no kernel has: nothing, or too much.
     #[error("the kernel's file is damaged: it states {bytes} bytes of kernel{HELP}")]
-    TooLarge {
+    Size {
         /// As stated.
         bytes: usize,
     },

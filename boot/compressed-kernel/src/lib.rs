@@ -76,8 +76,8 @@ impl<'a> KernelFile<'a> {
         }
         let number = |index: usize| u32::from_le_bytes(numbers.as_chunks().0[index]);
         let (bytes, checksum, length) = (number(0) as usize, number(1), number(2) as usize);
-        if bytes > MAX_BYTES {
-            return Err(KernelError::TooLarge { bytes });
+        if bytes == 0 || bytes > MAX_BYTES {
+            return Err(KernelError::Size { bytes });
         }
         if length != stream.len() {
             return Err(KernelError::Length { stated: length, found: stream.len() });

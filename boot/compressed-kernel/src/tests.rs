@@ -63,6 +63,7 @@ fn x3_a_damaged_kernel_is_named_with_what_is_wrong_and_what_to_do() {
         (Err(changed(0, 1)), "it begins with 0x43434b45524e454c"),
         (Err(changed(7, 1)), "it begins with 0x42434b45524e454d"),
         (Err(changed(11, 0x80)), "bytes of kernel"),
+        (unpacked(&[&MAGIC[..], &[0; 12]].concat()), "it states 0 bytes of kernel"),
         (unpacked(&file[..file.len() - 1]), "compressed bytes, not"),
     ] {
         let text = error.unwrap_err().to_string();

@@ -34,17 +34,19 @@ extern "sysv64" fn main(magic: u32, information: u32) -> ! {
     let modules = modules::find(&information);
     let rsdp = rsdp::find();
     let mut memory = memory::Memory::read(&information);
+    let framebuffer = screen::find(&information);
     let mut first_free = modules.end();
-    let kernel = unpack::unpack(modules.kernel, &mut first_free, &memory);
     if let Some(file) = modules.hypervisor {
         let options = information.command_line().unwrap_or("");
         first_free = emulated::launch(file.bytes(), options, rsdp, first_free, &mut memory);
     }
+    // From here on the loader's information may be overwritten: nothing says where it lies.
+    let kernel = unpack::unpack(modules.kernel, &mut first_free, &memory);
     let first_free = PhysFrame::containing_address(PhysAddr::new(first_free));
     let mut frames = LegacyFrameAllocator::new_starting_at(first_free, memory.leak());
     let page_tables = memory::page_tables(&mut frames);
     let system = SystemInfo {
-        framebuffer: screen::find(&information),
+        framebuffer,
         rsdp_addr: rsdp.map(PhysAddr::new),
         ramdisk_addr: modules.ramdisk.map(|module| module.start),
         ramdisk_len: modules.ramdisk.map_or(0, |module| module.len()),

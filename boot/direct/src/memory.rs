@@ -114,6 +114,16 @@ impl Memory {
         })
     }
 
+    /// The first page from `from` on after which so many bytes of usable memory lie, all below `end`.
+    pub fn first_free(&self, from: u64, bytes: u64, end: u64) -> Option<u64> {
+        let start = |region: &Region| {
+            let start = region.start.max(from).next_multiple_of(4096);
+            (region.kind == MemoryRegionKind::Usable && start + bytes <= region.end().min(end))
+                .then_some(start)
+        };
+        self.regions[..self.count].iter().filter_map(start).min()
+    }
+
     /// The last whole page of usable memory below `end`.
     pub fn last_page_below(&self, end: u64) -> Option<u64> {
         const PAGE: u64 = 4096;

@@ -13,10 +13,12 @@ const END: u64 = 4 << 30;
 pub fn unpack(kernel: Module, first_free: &mut u64, memory: &Memory) -> Module {
     let file = KernelFile::parse(kernel.bytes()).unwrap_or_else(|error| failure::stop(error));
     let KernelFile::Compressed(compressed) = file else { return kernel };
-    let (start, bytes) = (*first_free, compressed.bytes());
+    let (from, bytes) = (*first_free, compressed.bytes());
+    let start = memory.first_free(from, bytes as u64, END);
+    let start = start.unwrap_or_else(|| {
+        panic!("no memory to unpack the kernel: {bytes} bytes from {from:#x} on")
+    });
     let end = start + bytes as u64;
-    let is_free = end <= END && memory.is_free(start, bytes as u64);
-    assert!(is_free, "no memory to unpack the kernel: {bytes} bytes from {start:#x} on");
     // SAFETY: usable memory after everything that was loaded, mapped one to one.
     let to = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes) };
     compressed.unpack(to).unwrap_or_else(|error| failure::stop(error));

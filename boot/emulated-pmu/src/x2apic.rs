@@ -15,6 +15,8 @@ const ENABLE: u64 = 1 << 11;
 const X2APIC: u64 = 1 << 10;
 /// Bit 8: the boot processor, read-only.
 const BOOT: u64 = 1 << 8;
+/// All that the register has: the page too, below 4 GiB as QEMU's. Of other bits a write raises #GP, in QEMU as well.
+const KNOWN: u64 = 0xffff_f000 | ENABLE | X2APIC | BOOT;
 
 /// Offsets in the page of registers that are only read, and of those that are only written.
 pub const ID: u64 = 0x20;
@@ -83,7 +85,7 @@ impl X2Apic {
             (true, false) => !stays,
             (false, false) => true,
         };
-        if !allowed {
+        if !allowed || new & !KNOWN != 0 {
             return None;
         }
         self.on = wants;
@@ -174,6 +176,7 @@ mod tests {
         assert!(!X2Apic::new(false).has(0x1b));
         assert_eq!(apic.set_base(PAGE, PAGE | ENABLE | X2APIC), None, "it was off");
         assert_eq!(apic.set_base(PAGE | ENABLE, PAGE | X2APIC), None, "not without the APIC");
+        assert_eq!(apic.set_base(PAGE | ENABLE, PAGE | ENABLE | 1), None, "a reserved bit");
         assert_eq!(apic.base(PAGE | ENABLE), PAGE | ENABLE);
         let mut apic = on();
         assert_eq!(apic.base(PAGE | ENABLE), PAGE | ENABLE | X2APIC);

@@ -1,7 +1,7 @@
 //! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
 //! by instruction.
 
-use facts::pipeline::code::{self, Program, emit};
+use facts::pipeline::code::{self, Emitted, Program, emit};
 use facts::pipeline::{CodeProbe, hazards, instruction_cache, measure, stores, width};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use pmu_model::BranchKind;
@@ -105,7 +105,7 @@ impl Modelled {
                 self.denormal = one.immediate64() < ONE;
                 return true;
             }
-            Code::Mov_r64_imm64 | Code::Orps_xmm_xmmm128 => return true,
+            Code::Mov_r64_imm64 | Code::Sqrtps_xmm_xmmm128 => return true,
             Code::VEX_Vorps_xmm_xmm_xmmm128 => return true,
             Code::VEX_Vorps_ymm_ymm_ymmm256 => {
                 self.cycles += self.planted[1];
@@ -224,12 +224,13 @@ impl CodeProbe for Modelled {
     }
 
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
-        let (pieces, entry) = emit(program, BYTES);
+        let Emitted { pieces, entry, before } = emit(program, BYTES);
         self.decoded.clear();
         for (at, bytes) in pieces {
             self.memory[at as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
         let mut once = || {
+            before.into_iter().for_each(|entry| self.run(entry));
             let before = self.cycles;
             self.run(entry);
             // As odd as an address, and always the same.
@@ -391,7 +392,8 @@ fn d1_blind_recovery_of_200_random_store_buffers() {
         }
         // It waits for the first store, if that is not written before: by more than a quarter of what each one after it waits.
         let sure = parameters.stores * 4 / 3 + 4 < parameters.memory_cycles;
-        assert!(fact.entries == Some(parameters.stores) || !sure, "{parameters}: {fact:?}");
+        let is_right = fact.entries == Some(parameters.stores);
+        assert!(is_right || !sure && fact.entries.is_none(), "{parameters}: {fact:?}");
         assert_eq!(fact.entries.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
         told += u32::from(fact.entries == Some(parameters.stores));
     }

@@ -39,7 +39,13 @@ fn cpu(text: &str, vendor: Maker, [family, model, stepping]: [u32; 3]) -> Identi
         stepping,
         hypervisor: None,
         core_type: None,
-        topology: Topology { apic_id: 0, threads_per_core: 1, threads_per_package: 1 },
+        topology: Topology {
+            apic_id: 0,
+            threads_per_core: 1,
+            threads_per_package: 1,
+            core_bits: 0,
+            package_bits: 0,
+        },
     }
 }
 

@@ -43,13 +43,9 @@ const SETTLE_US: u64 = 300;
 pub fn measure(hz: u64, in_turn: bool) -> CoreFacts {
     let places = smp::on_all(|_| Topology::read(&native())).expect(BOOT);
     let place = |(processor, topology): (&smp::Processor, Topology)| {
-        let of = |threads: u32| topology.apic_id >> threads.next_power_of_two().trailing_zeros();
-        CorePlace {
-            number: processor.index() as u32,
-            apic_id: processor.apic_id(),
-            core: of(topology.threads_per_core),
-            package: of(topology.threads_per_package),
-        }
+        let [core, package] = topology.place();
+        let (number, apic_id) = (processor.index() as u32, processor.apic_id());
+        CorePlace { number, apic_id, core, package }
     };
     let mut machine = Together {
         places: smp::in_use().zip(places).map(place).collect(),

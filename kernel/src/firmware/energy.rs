@@ -39,8 +39,7 @@ impl EnergyMeters {
 fn located() -> Vec<Located> {
     let places = smp::on_all(|_| Topology::read(&native())).expect(BOOT);
     let place = |(processor, topology): (&smp::Processor, Topology)| {
-        let of = |threads: u32| topology.apic_id >> threads.next_power_of_two().trailing_zeros();
-        let [core, package] = [topology.threads_per_core, topology.threads_per_package].map(of);
+        let [core, package] = topology.place();
         Located { number: processor.index() as u32, core, package }
     };
     smp::in_use().zip(places).map(place).collect()

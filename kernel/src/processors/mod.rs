@@ -252,7 +252,8 @@ fn results(
 /// Sums in the order in which the events first appear; time is no event to be summed.
 fn sums(figures: &[Vec<Metric>]) -> Vec<Sum> {
     let mut sums: Vec<Sum> = Vec::new();
-    for metric in figures.iter().flatten().filter(|metric| metric.counting.is_some()) {
+    let each = figures.iter().flat_map(|all| once(all));
+    for metric in each.filter(|metric| metric.counting.is_some()) {
         let value = metric.value.median;
         match sums.iter_mut().find(|sum| sum.event == metric.event) {
             Some(sum) => {
@@ -263,6 +264,16 @@ fn sums(figures: &[Vec<Metric>]) -> Vec<Sum> {
         }
     }
     sums
+}
+
+/// Each event of a processor once: it may have been asked for twice, or for each of several metrics. Registers of several packages
+/// differ.
+fn once(metrics: &[Metric]) -> impl Iterator<Item = &Metric> {
+    let reader = |one: &Metric| one.energy.as_ref().map(|energy| energy.reader);
+    let is_first = move |(at, one): &(usize, &Metric)| {
+        metrics[..*at].iter().all(|other| other.event != one.event || reader(other) != reader(one))
+    };
+    metrics.iter().enumerate().filter(is_first).map(|(_, one)| one)
 }
 
 fn summary(sorted: &[u64]) -> Skew {

@@ -124,7 +124,7 @@ fn event(
     // The period that runs now began as long before the counter's end as it is long.
     let began = (one.distance() << block.slot(index).running()).wrapping_neg();
     let since = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);
-    // What no overflow had its share of: whole periods of it ended while an interrupt waited.
+    // What no overflow had its share of: whole periods of it had no overflow of their own.
     let owed = block.owed(one.counter);
     let late = owed / one.period.max(1);
     let rest = since + owed % one.period.max(1);
@@ -136,7 +136,9 @@ fn event(
     counted.throttled += late;
     let mut remarks = one.remarks.clone();
     remarks.extend((late > 0).then(|| {
-        format!("{late} periods ended while an interrupt waited: they are among the throttled ones")
+        format!(
+            "events between overflows and their interrupts came to {late} periods: they are among the throttled ones"
+        )
     }));
     let lost = precise::lost(one, block, rest, witness).unwrap_or_else(|remark| {
         remarks.push(remark);

@@ -47,8 +47,8 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
 
 /// What the counter of a sampled event saw.
 fn saw(count: &SampledCount) -> u64 {
-    let periods = (count.overflows + count.throttled) * count.period;
-    count.ended.unwrap_or(periods) + count.rest
+    let periods = count.overflows.saturating_add(count.throttled).saturating_mul(count.period);
+    count.ended.unwrap_or(periods).saturating_add(count.rest)
 }
 
 /// The counts; of events that are `flipped`, of the counter beside.

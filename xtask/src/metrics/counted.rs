@@ -15,11 +15,14 @@ pub(super) fn figures(count: &CountResult, set: Option<usize>) -> Vec<SnippetRes
     let (name, counted) = match set.map(|number| count.sets.get(number)) {
         None => {
             let (events, uncounted) = (&count.events[..], count.uncounted.clone());
-            (count.name.clone(), Counted { events, uncounted })
+            let of_all = count.bind.as_deref().is_none_or(|bind| ALL.contains(&bind));
+            (count.name.clone(), Counted { events, uncounted, of_all })
         }
         Some(Some(set)) => {
             let uncounted = [&count.uncounted[..], &set.uncounted].concat();
-            (format!("{}, {}", count.name, set.name), Counted { events: &set.events, uncounted })
+            let of_all = ALL.contains(&&*set.bind);
+            let counted = Counted { events: &set.events, uncounted, of_all };
+            (format!("{}, {}", count.name, set.name), counted)
         }
         Some(None) => return Vec::new(),
     };
@@ -38,7 +41,12 @@ pub(super) fn figures(count: &CountResult, set: Option<usize>) -> Vec<SnippetRes
 struct Counted<'a> {
     events: &'a [CountedEvent],
     uncounted: Vec<Uncounted>,
+    /// It is of everything that ran, and not of a task or a processor.
+    of_all: bool,
 }
+
+/// What counts that are bound to everything that runs say of it.
+const ALL: [&str; 2] = ["the system", "all processors"];
 
 /// The figures of tasks of which nothing but energy is known.
 #[must_use]
@@ -79,12 +87,19 @@ fn figures_of(
             }),
         }
     }
-    match is_whole {
-        true => metrics.extend(of_energy(&count.energy)),
-        false => uncounted.extend(count.energy.iter().map(|one| Uncounted {
-            event: one.event.clone(),
-            reason: "energy is of all that ran, and not of a task".to_string(),
-        })),
+    let reason = match (is_whole, counted.of_all) {
+        (true, true) => None,
+        (true, false) => Some("energy is of all that ran, and not of what the counts are bound to"),
+        (false, _) => Some("energy is of all that ran, and not of a task"),
+    };
+    match reason {
+        None => metrics.extend(of_energy(&count.energy)),
+        Some(reason) => uncounted.extend(
+            count
+                .energy
+                .iter()
+                .map(|one| Uncounted { event: one.event.clone(), reason: reason.to_string() }),
+        ),
     }
     result(count.item, name, metrics, uncounted, (count.emulated, count.tsc))
 }

@@ -40,7 +40,7 @@ fn of_one(ran: &ProcessorsResult, one: &ProcessorResult) -> SnippetResult {
 /// Sums: a ratio of them is that of all processors. Time is the longest of theirs, or the sum if one ran after the other.
 fn together(ran: &ProcessorsResult) -> SnippetResult {
     let mut sums: Vec<(Metric, usize)> = Vec::new();
-    for one in ran.processors.iter().flat_map(|one| &one.metrics) {
+    for one in ran.processors.iter().flat_map(|one| once(&one.metrics)) {
         match sums.iter_mut().find(|(sum, _)| sum.event == one.event && pass(sum) == pass(one)) {
             Some((sum, processors)) => {
                 add(sum, one, one.event == TSC && !ran.in_turn);
@@ -66,6 +66,16 @@ fn together(ran: &ProcessorsResult) -> SnippetResult {
     let (name, uncounted) = (ran.name.clone(), ran.uncounted.clone());
     let whole = result(ran.item, name, metrics, uncounted, (ran.emulated, ran.tsc));
     SnippetResult { per: ran.per, ..whole }
+}
+
+/// Each figure of a processor once: an event may have been asked for by itself and by a metric. Registers of several packages differ.
+fn once(metrics: &[Metric]) -> impl Iterator<Item = &Metric> {
+    let reader = |one: &Metric| one.energy.as_ref().map(|energy| energy.reader);
+    let key = move |one: &Metric| (pass(one), reader(one));
+    let is_first = move |(at, one): &(usize, &Metric)| {
+        metrics[..*at].iter().all(|other| other.event != one.event || key(other) != key(one))
+    };
+    metrics.iter().enumerate().filter(is_first).map(|(_, one)| one)
 }
 
 fn pass(metric: &Metric) -> Option<u32> {

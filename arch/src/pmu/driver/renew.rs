@@ -30,23 +30,24 @@ impl Driver {
     pub(super) fn renew(&self, registers: &mut dyn Registers) -> Result<(), PmuError> {
         let all = (0..4).map(Counter::General);
         let (Some(global), true) = (self.layout.global, self.has_to_renew()) else { return Ok(()) };
+        // One of them was recorded with fewer.
+        if all.clone().any(|counter| !self.capabilities.has(counter)) {
+            return Ok(());
+        }
+        // None may overflow after it was read.
+        let control = read(registers, global.control)?;
+        write(registers, global.control, 0)?;
         let mut kept = [[0; 2]; 4];
         for (kept, counter) in kept.iter_mut().zip(all.clone()) {
-            // One of them was recorded with fewer.
-            if !self.capabilities.has(counter) {
-                return Ok(());
-            }
             *kept = [read(registers, self.select(counter))?, self.read(registers, counter)?];
             // Of a counter that nobody uses nothing needs to be kept; any other value could not be written back.
             if self.settable(counter, kept[1]).is_err() {
                 if kept[0] != 0 {
-                    return Ok(());
+                    return write(registers, global.control, control);
                 }
                 kept[1] = 0;
             }
         }
-        let control = read(registers, global.control)?;
-        write(registers, global.control, 0)?;
         if self.records != 0 {
             write(registers, numbers::PEBS_ENABLE, 0)?;
         }

@@ -134,6 +134,15 @@ impl Interval {
     pub fn end(&mut self, source: &mut dyn Source) {
         let now = source.now();
         self.note(source, now);
+        // An update under load may be more than one before it, when the other processors were halted.
+        let (update, ticks) = (u128::from(self.update), u128::from(self.ticks().max(1)));
+        for part in &mut self.parts {
+            let mean = u64::try_from(u128::from(part.units()) * update / ticks).unwrap_or(u64::MAX);
+            // Not for what the moments of reading make of it.
+            if mean / 8 * 7 > part.step {
+                part.step = mean;
+            }
+        }
     }
 
     fn note(&mut self, source: &mut dyn Source, now: u64) {

@@ -41,10 +41,15 @@ pub struct Shared {
 }
 
 /// The registers that count a domain's energy of these processors, of the `members` among `all`; the boot processor is the first of
-/// `all`. A register is of a package, but AMD's of cores is of one core (PPR, MSRC001_029A).
+/// `all`. A register is of a package, but AMD's of cores is of one core (PPR, MSRC001_029A), and that of the platform is one for all
+/// packages (SDM vol. 4, MSR_PLATFORM_ENERGY_COUNTER), which the boot processor's is taken to have.
 #[must_use]
 pub fn shared((domain, amd): (Domain, bool), all: &[Located], members: &[u32]) -> Vec<Shared> {
-    let of = |one: &Located| if amd && domain == Domain::Cores { one.core } else { one.package };
+    let of = |one: &Located| match domain {
+        Domain::Cores if amd => one.core,
+        Domain::Platform => 0,
+        _ => one.package,
+    };
     let mut found: Vec<(u32, Shared)> = Vec::new();
     for member in members {
         let Some(one) = all.iter().find(|one| one.number == *member) else { continue };
@@ -83,6 +88,7 @@ mod tests {
         assert_eq!(told(package, &[1, 5, 6]), [(0, vec![1]), (5, vec![5, 6])]);
         assert_eq!(told((Domain::Package, true), &[1, 5]), [(0, vec![1]), (5, vec![5])]);
         assert_eq!(told((Domain::Cores, false), &[0, 2]), [(0, vec![0, 2])]);
+        assert_eq!(told((Domain::Platform, false), &[1, 5]), [(0, vec![1, 5])]);
         // AMD's of cores is each core's own.
         assert_eq!(
             told((Domain::Cores, true), &[1, 2, 3, 6]),

@@ -11,8 +11,6 @@ use alloc::vec::Vec;
 
 /// Rounds of each program.
 pub const ROUNDS: u64 = 16;
-/// The same of stores to lines that are flushed, as each has hundreds of instructions.
-pub const STORE_ROUNDS: u64 = 4;
 /// Most returns that are outstanding at once. No known processor remembers more than 64.
 pub const MOST_DEPTH: u32 = 72;
 /// Bytes of a jump with what is in front of it; so far apart they are at least.
@@ -64,7 +62,7 @@ pub enum Program<'a> {
     },
     /// Stores, and after each a load whose address has the value that was loaded before.
     Forward(Pair),
-    /// Stores to lines that no cache holds.
+    /// Stores to lines that no cache holds, once.
     Stores {
         /// How many, up to [`MOST_STORES`].
         stores: u32,
@@ -77,11 +75,23 @@ pub const fn data(bytes: u32) -> u32 {
     bytes / 2
 }
 
-/// Pieces of code and where they lie, and at which of them it is entered. `bytes` is what there is for it.
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Emitted {
+    /// Pieces of code and data, and where they lie.
+    pub pieces: Vec<(u32, Vec<u8>)>,
+    /// Where the program is entered, whose time is taken.
+    pub entry: u32,
+    /// What is called before each try, and not timed.
+    pub before: Option<u32>,
+}
+
+/// Writes a program. `bytes` is what there is for it.
 #[must_use]
-pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
+pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
     let entry = bytes - PAGE;
     let mut code = Code { pieces: Vec::new() };
+    let mut before = None;
     match *program {
         Program::Return { elsewhere } => code.changed_return(entry, elsewhere),
         Program::Nested { depth, returns } => code.nested(entry, depth, returns),
@@ -93,9 +103,9 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> (Vec<(u32, Vec<u8>)>, u32) {
             code.hazard((entry, data(bytes)), (hazard, hit), ROUNDS as u32);
         }
         Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
-        Program::Stores { stores } => code.stores(entry, stores, STORE_ROUNDS as u32),
+        Program::Stores { stores } => before = Some(code.stores(entry, stores)),
     }
-    (code.pieces, entry)
+    Emitted { pieces: code.pieces, entry, before }
 }
 
 /// 32 bits that lead from the end of an instruction to a place.

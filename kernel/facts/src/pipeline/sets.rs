@@ -59,7 +59,10 @@ impl Search<'_> {
         // At the least distances more fit than are tried, and at the greatest there is room for fewer than ways.
         let limited = limits.iter().skip_while(|(_, most)| most.is_none()).map(|(_, most)| *most);
         let falls = limited.is_sorted_by(|near, far| far.is_none() || near >= far);
-        if ways == 0 || !falls || then_free.any(|(_, most)| most.is_some()) {
+        // A cache has as many ways at every distance at which its sets repeat: what falls again is another table's.
+        let known: Vec<u32> = limits.iter().filter_map(|(_, most)| *most).collect();
+        let falls_again = known.windows(3).any(|all| all[0] == all[1] && all[2] < all[1]);
+        if ways == 0 || !falls || falls_again || then_free.any(|(_, most)| most.is_some()) {
             return Err(Untold::Uneven);
         }
         let stride = settled.first().map_or(least, |(stride, _)| *stride);

@@ -1,10 +1,10 @@
 //! Store forwarding and the store buffer.
 //!
 //! A chain of loads, each with its address from the load before it, and a store of the loaded value before each: loads that read the
-//! stored bytes against loads of the same width that read others. And stores to lines that no cache holds, after a fence: as many as the
-//! buffer has entries take a cycle or so each, and one more waits for memory.
+//! stored bytes against loads of the same width that read others. And stores to lines that no cache holds, which were flushed before the
+//! clock was read: as many as the buffer has entries take a cycle or so each, and one more waits for memory.
 
-use super::code::{MOST_STORES, Pair, Program, ROUNDS, STORE_ROUNDS};
+use super::code::{MOST_STORES, Pair, Program, ROUNDS};
 use super::{CodeProbe, TRIES};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -62,7 +62,7 @@ fn buffer(probe: &mut impl CodeProbe) -> StoresFact {
             probe.beat();
         }
         let cycles = probe.cycles(&Program::Stores { stores }, TRIES);
-        [i64::from(stores), (cycles * 10 / STORE_ROUNDS) as i64]
+        [i64::from(stores), (cycles * 10) as i64]
     };
     let evidence: Vec<[i64; 2]> = (1..=MOST_STORES).map(&mut of).collect();
     let rises: Vec<i64> = evidence.windows(2).map(|pair| pair[1][1] - pair[0][1]).collect();

@@ -9,7 +9,7 @@ use arch::memory::space::CODE;
 use arch::memory::{Frames, Region, Space, layout};
 use arch::msr::{self, Msr};
 use arch::time::tsc;
-use facts::pipeline::code::{self, Program};
+use facts::pipeline::code::{self, Emitted, Program};
 use facts::pipeline::{self, CodeProbe};
 use protocol::record::PipelineFacts;
 use raw_cpuid::CpuIdReader as _;
@@ -62,7 +62,7 @@ impl CodeProbe for Programs<'_> {
     }
 
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
-        let (pieces, entry) = code::emit(program, BYTES);
+        let Emitted { pieces, entry, before } = code::emit(program, BYTES);
         for (at, bytes) in pieces {
             debug_assert!(at as usize + bytes.len() <= BYTES as usize);
             let to = (self.view + u64::from(at)) as *mut u8;
@@ -81,6 +81,7 @@ impl CodeProbe for Programs<'_> {
             let cycles = unsafe {
                 timed::call(
                     self.clock,
+                    before.map(|before| AT + u64::from(before)),
                     AT + u64::from(entry),
                     self.view + u64::from(code::data(BYTES)),
                 )

@@ -82,6 +82,7 @@ impl Target<'_> {
 
     /// Nothing is qualified any more.
     pub(super) fn clear_qualifiers(&mut self) {
+        self.asked.unqualified = None;
         if let Some(qualifiers) = self.asked.qualifiers.take() {
             let _ = qualifiers.clear(&mut self.counting.own.registers);
         }

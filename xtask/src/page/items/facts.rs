@@ -79,7 +79,7 @@ fn returns(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
 fn stores(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
     let points = &core.stores.evidence;
     let series = Series {
-        name: "flushing lines, and storing to so many of them".to_string(),
+        name: "storing to so many lines that no cache holds".to_string(),
         y: points.iter().map(|[_, tenths]| *tenths as f64 / 10.0).collect(),
         band: Vec::new(),
     };

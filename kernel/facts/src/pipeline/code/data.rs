@@ -67,7 +67,8 @@ impl Code {
         self.put(&[0xc3]);
     }
 
-    pub(super) fn stores(&mut self, entry: u32, stores: u32, rounds: u32) {
+    /// Stores, and what flushes all lines before them. Flushing waits for the stores of the try before, so it is not to be timed.
+    pub(super) fn stores(&mut self, entry: u32, stores: u32) -> u32 {
         // In an order that fetching ahead does not know.
         let mut places: [u32; MOST_STORES as usize] = core::array::from_fn(|at| at as u32);
         let mut state = 1;
@@ -76,21 +77,19 @@ impl Code {
             places.swap(at, (state % (at as u64 + 1)) as usize);
         }
         self.at(entry);
-        self.rounds(rounds);
-        let top = self.here();
+        for place in &places[..stores.min(MOST_STORES) as usize] {
+            self.store(4, (place * APART) as i32);
+        }
+        // lfence waits for what is before it, but not for stores to be written (SDM vol. 2, LFENCE); ret
+        self.put(&[0x0f, 0xae, 0xe8, 0xc3]);
+        let before = self.here();
         for place in places {
             // clflush [rsi + place]
             self.put(&[0x0f, 0xae, 0xbe]);
             self.put(&(place * APART).to_le_bytes());
         }
-        // mfence; lfence
-        self.put(&[0x0f, 0xae, 0xf0, 0x0f, 0xae, 0xe8]);
-        for place in &places[..stores.min(MOST_STORES) as usize] {
-            self.store(4, (place * APART) as i32);
-        }
-        // lfence waits for what is before it, but not for stores to be written (SDM vol. 2, LFENCE).
-        self.put(&[0x0f, 0xae, 0xe8]);
-        self.again(top);
-        self.put(&[0xc3]);
+        // mfence; lfence; ret
+        self.put(&[0x0f, 0xae, 0xf0, 0x0f, 0xae, 0xe8, 0xc3]);
+        before
     }
 }

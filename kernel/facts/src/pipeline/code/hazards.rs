@@ -68,7 +68,7 @@ impl Code {
             // vzeroupper
             self.put(&[0xc5, 0xf8, 0x77]);
         }
-        // What was raised is put back, and registers are zeros: xorps.
+        // Flags that were raised are cleared, and registers are zeros: xorps.
         [0xc0, 0xc9, 0xd2, 0xdb, 0xe4]
             .iter()
             .for_each(|register| self.put(&[0x0f, 0x57, *register]));
@@ -80,9 +80,10 @@ impl Code {
         match hazard {
             // movapd xmm2, xmm0; mulsd xmm2, xmm1
             Hazard::Denormal => self.put(&[0x66, 0x0f, 0x28, 0xd0, 0xf2, 0x0f, 0x59, 0xd1]),
-            // vorps ymm3 or xmm3; orps xmm4, xmm4
+            // vorps ymm3 or xmm3; sqrtps xmm4, xmm1, which since Skylake waits for what xmm4 had if upper halves are in use: Intel's
+            // optimization manual, "Mixing AVX code with SSE code".
             Hazard::SseAfterAvx => {
-                self.put(&[0xc5, if hit { 0xe4 } else { 0xe0 }, 0x56, 0xdb, 0x0f, 0x56, 0xe4]);
+                self.put(&[0xc5, if hit { 0xe4 } else { 0xe0 }, 0x56, 0xdb, 0x0f, 0x51, 0xe1]);
             }
             Hazard::SelfModified => {
                 // mov byte [rsi + place], 0x90; jmp to the NOP behind it, which is what is stored.

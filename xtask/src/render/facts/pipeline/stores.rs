@@ -27,7 +27,7 @@ pub(super) fn rows(fact: &StoresFact, unit: &str) -> Vec<Row> {
             (_, numbers) => format!("varies at {numbers} numbers"),
         },
         evidence: format!(
-            "{unit} of flushing lines and storing to so many of them: {}",
+            "{unit} of storing to so many lines that no cache holds: {}",
             costs.join(", ")
         ),
     });
