@@ -112,6 +112,16 @@ fn s4_what_is_too_short_is_said_and_no_figure() {
     );
 }
 
+/// A job asks for it, and a metric of the same job too.
+#[test]
+fn s4_energy_that_is_asked_for_twice_is_read_once() {
+    let mut machine = Made::new(Model::Skylake);
+    let asked = wanted(&["energy-pkg", "energy-ram", "energy-pkg"]);
+    let mut uncounted = Vec::new();
+    let read = had(&asked, Ok(&mut machine), &mut uncounted);
+    assert_eq!((read, uncounted), (had_of(&["energy-pkg", "energy-ram"]), vec![]));
+}
+
 #[test]
 fn s4_what_the_processor_lacks_is_refused_with_what_it_has() {
     let mut machine = Made::new(Model::Zen4);
@@ -177,6 +187,17 @@ fn s4_each_package_is_read_once_and_has_its_own_figure() {
     let mut interval = begin(&had, Ok(&mut machine));
     if let Some(Ok(interval)) = &mut interval {
         interval.end(&mut machine);
+    }
+    let mut short = Vec::new();
+    assert_eq!(totals(&had, Ok(&mut machine), interval, &mut short), []);
+    assert_eq!(short.len(), 1, "{short:?}");
+    // Without the second one the first one would be taken for both.
+    let mut interval = begin(&had, Ok(&mut machine));
+    machine.time += 2 << UPDATE;
+    if let Some(Ok(interval)) = &mut interval {
+        interval.end(&mut machine);
+        assert!(interval.parts()[0].units() > interval.parts()[0].step, "{interval:?}");
+        assert!(interval.parts()[1].units() <= interval.parts()[1].step, "{interval:?}");
     }
     let mut short = Vec::new();
     assert_eq!(totals(&had, Ok(&mut machine), interval, &mut short), []);

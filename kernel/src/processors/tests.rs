@@ -4,6 +4,7 @@ use arch::pmu;
 use pmu_model::{Host, Model, Pmu, Timing};
 use proptest::prelude::*;
 use protocol::job::Setup;
+use protocol::record::EnergyReading;
 use std::borrow::Cow;
 
 /// Members whose copies cost so many ticks each; each starts 3 ticks after the one before it.
@@ -136,7 +137,7 @@ fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
 #[test]
 fn s4_energy_goes_to_the_processor_that_read_it() {
     let energy = |reader: u32| {
-        let energy = protocol::record::EnergyReading { reader, ..Default::default() };
+        let energy = EnergyReading { reader, ..Default::default() };
         let (value, series) = Default::default();
         let event = format!("energy of {reader}");
         Metric { event, value, deterministic: false, series, counting: None, energy: Some(energy) }
@@ -148,6 +149,31 @@ fn s4_energy_goes_to_the_processor_that_read_it() {
     let events: Vec<Vec<&str>> =
         figures.iter().map(|own| own.iter().map(|one| &*one.event).collect()).collect();
     assert_eq!(events, [["energy of 0"], ["energy of 2"]]);
+}
+
+/// An event stands in a list twice where it was asked for by itself and by a metric, or where several metrics have it.
+#[test]
+fn m10_an_event_that_is_there_twice_is_summed_once() {
+    let figure = |event: &str, median: f64, reader: Option<u32>| Metric {
+        event: event.into(),
+        value: protocol::record::Aggregates { median, ..Default::default() },
+        deterministic: true,
+        series: Default::default(),
+        counting: Some(protocol::record::Counting {
+            name: event.into(),
+            counter: "c".into(),
+            pass: 0,
+            remarks: vec![],
+        }),
+        energy: reader.map(|reader| EnergyReading { reader, ..Default::default() }),
+    };
+    let one = |median| figure("instructions", median, None);
+    let package = |reader| figure("energy-pkg", 3.0, Some(reader));
+    let figures = [vec![one(5.0), one(5.0), package(0), package(4)], vec![one(7.0), one(7.0)]];
+    let summed: Vec<(String, f64, u32)> =
+        sums(&figures).into_iter().map(|sum| (sum.event, sum.value, sum.processors)).collect();
+    let expected = [("instructions", 12.0, 2), ("energy-pkg", 6.0, 2)];
+    assert_eq!(summed, expected.map(|(event, value, all)| (event.to_string(), value, all)));
 }
 
 #[test]

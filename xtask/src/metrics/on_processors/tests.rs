@@ -23,6 +23,8 @@ fn ran(in_turn: bool) -> ProcessorsResult {
     let first = vec![
         metric(TSC, 10.0, false),
         metric("cycles", 4.0, false),
+        // Asked for by itself, and by a metric.
+        metric("loads", 2.0, false),
         metric("loads", 2.0, false),
         metric("energy-pkg", 3.0, true),
     ];
@@ -55,6 +57,7 @@ fn s3_all_processors_together_have_sums_and_each_has_its_own() {
     for one in [first, second] {
         assert_eq!(why(one, "energy-pkg").as_deref(), Some("energy is of all processors together"));
     }
+    assert_eq!(value(whole, "loads"), Some(2.0));
     assert_eq!(why(second, "loads").as_deref(), Some("it was not counted on this processor"));
     let loads = whole.metrics.iter().find(|one| one.event == "loads").expect("loads");
     let remarks = &loads.counting.as_ref().expect("counting").remarks;
