@@ -318,7 +318,7 @@ fn s3_s4_sets_have_metrics_each_of_its_own_counts() {
     };
     let job = |last: &str| {
         let toml = format!(
-            "[[count]]\nmetrics = [\"ipc\", \"power\"]\nlimit-us = 10000000\n{}{}{}{}{last}",
+            "[[count]]\nmetrics = [\"ipc\", \"power\", \"energy_per_instruction\"]\nlimit-us = 10000000\n{}{}{}{}{last}",
             task("straight", "nop; nop; nop; nop; nop; nop; nop; nop"),
             task("branches", "jmp 2f; 2: jmp 3f; 3: jmp 4f; 4: jmp 5f; 5: jmp 6f; 6: nop"),
             set("straight", "\"instructions:u\", \"energy-ram\""),
@@ -348,6 +348,12 @@ fn s3_s4_sets_have_metrics_each_of_its_own_counts() {
         assert!((value(set, "Frontend_Bound") - 80.0 * taken).abs() < 2.0, "{document:#}");
         // Energy is of the whole item, for each of them: some 15 updates, of which one may be missing.
         assert!((value(set, "power") / (PACKAGE * 1e9) - 1.0).abs() < 0.1, "{document:#}");
+        // But not of the instructions of a task alone.
+        let found = all.iter().find(|one| one["name"] == set).expect("an item");
+        let rows = found["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["name"] == "energy_per_instruction").expect("a row");
+        let missing = "energy is of all that ran, and not of what the counts are bound to";
+        assert_eq!(row["missing"], missing, "{row:#}");
     }
     let records = document["records"].as_array().unwrap();
     let count = records.iter().find(|one| one["type"] == "count").expect("a count");

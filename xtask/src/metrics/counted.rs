@@ -15,14 +15,11 @@ pub(super) fn figures(count: &CountResult, set: Option<usize>) -> Vec<SnippetRes
     let (name, counted) = match set.map(|number| count.sets.get(number)) {
         None => {
             let (events, uncounted) = (&count.events[..], count.uncounted.clone());
-            let of_all = count.bind.as_deref().is_none_or(|bind| ALL.contains(&bind));
-            (count.name.clone(), Counted { events, uncounted, of_all })
+            (count.name.clone(), Counted { events, uncounted })
         }
         Some(Some(set)) => {
             let uncounted = [&count.uncounted[..], &set.uncounted].concat();
-            let of_all = ALL.contains(&&*set.bind);
-            let counted = Counted { events: &set.events, uncounted, of_all };
-            (format!("{}, {}", count.name, set.name), counted)
+            (format!("{}, {}", count.name, set.name), Counted { events: &set.events, uncounted })
         }
         Some(None) => return Vec::new(),
     };
@@ -41,12 +38,17 @@ pub(super) fn figures(count: &CountResult, set: Option<usize>) -> Vec<SnippetRes
 struct Counted<'a> {
     events: &'a [CountedEvent],
     uncounted: Vec<Uncounted>,
-    /// It is of everything that ran, and not of a task or a processor.
-    of_all: bool,
 }
 
-/// What counts that are bound to everything that runs say of it.
-const ALL: [&str; 2] = ["the system", "all processors"];
+/// Whether a set, or an item without sets, counted everything that ran, and not only a task or a processor.
+pub(super) fn is_of_all(count: &CountResult, set: Option<usize>) -> bool {
+    const ALL: [&str; 2] = ["the system", "all processors"];
+    let bind = match set {
+        Some(number) => count.sets.get(number).map(|set| &*set.bind),
+        None => count.bind.as_deref(),
+    };
+    bind.is_none_or(|bind| ALL.contains(&bind))
+}
 
 /// The figures of tasks of which nothing but energy is known.
 #[must_use]
@@ -87,19 +89,12 @@ fn figures_of(
             }),
         }
     }
-    let reason = match (is_whole, counted.of_all) {
-        (true, true) => None,
-        (true, false) => Some("energy is of all that ran, and not of what the counts are bound to"),
-        (false, _) => Some("energy is of all that ran, and not of a task"),
-    };
-    match reason {
-        None => metrics.extend(of_energy(&count.energy)),
-        Some(reason) => uncounted.extend(
-            count
-                .energy
-                .iter()
-                .map(|one| Uncounted { event: one.event.clone(), reason: reason.to_string() }),
-        ),
+    match is_whole {
+        true => metrics.extend(of_energy(&count.energy)),
+        false => uncounted.extend(count.energy.iter().map(|one| Uncounted {
+            event: one.event.clone(),
+            reason: "energy is of all that ran, and not of a task".to_string(),
+        })),
     }
     result(count.item, name, metrics, uncounted, (count.emulated, count.tsc))
 }

@@ -94,7 +94,12 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
         let of_set = |set: Option<usize>| {
             let own: Vec<Ask> = asks.iter().filter(|ask| ask.set == set).cloned().collect();
             let figures = counted::figures(count, set);
-            figures.iter().map(|one| of_item(one, &own, clock)).collect::<Vec<_>>()
+            let mut items: Vec<ItemMetrics> =
+                figures.iter().map(|one| of_item(one, &own, clock)).collect();
+            if let Some(whole) = items.first_mut().filter(|_| !counted::is_of_all(count, set)) {
+                refuse_mixed(whole, &own);
+            }
+            items
         };
         sets.into_iter().flat_map(of_set).collect::<Vec<_>>()
     };
@@ -117,6 +122,16 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
     let tasks = counts.chain(runs.filter_map(of_run));
     let tasks = tasks.chain(report.sampled().filter_map(of_sample));
     report.results().filter_map(of).chain(tasks).chain(processors.flat_map(of_processors)).collect()
+}
+
+/// Counts that are bound to a task or a processor have no ratios with energy, which is of everything that ran.
+fn refuse_mixed(item: &mut ItemMetrics, asks: &[Ask]) {
+    for (row, ask) in item.rows.iter_mut().zip(asks) {
+        if ask.energy().next().is_some() && ask.events().next().is_some() {
+            let why = "energy is of all that ran, and not of what the counts are bound to";
+            *row = MetricRow { missing: Some(why.to_string()), ..named(ask) };
+        }
+    }
 }
 
 /// Why there are no metrics of what ran on another kind of core than the boot processor's, whose events they are planned for.
