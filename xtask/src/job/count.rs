@@ -281,8 +281,8 @@ impl CountFile {
         };
         if place.bind.names_core() {
             return Err(format!(
-                "metrics are planned for the boot processor's kind of core, and `{}` is bound to a kind; bind it to a processor by its \
-                 number",
+                "metrics are planned for the boot processor's kind of core, and `{}` is bound to a kind; bind it \
+                 by its number to a processor of that kind",
                 place.name
             ));
         }
