@@ -60,10 +60,18 @@ enum What {
     Snapshot,
 }
 
+/// What a counter takes of a turn where errata ask for other events before its own (Nehalem, Westmere: AAK100).
+const RENEWAL: u64 = 700;
+
 fn cost(context: &mut Context, what: What, counters: usize, most: [u64; 2]) -> Outcome {
     let has = context.has().clone();
     let [planned, step_by_step] = most;
-    let most = if has.has_global() { planned } else { step_by_step };
+    let renews = what == What::Turn && Driver::new(has.clone()).has_to_renew();
+    let most = match (renews, has.has_global()) {
+        (true, _) => step_by_step + RENEWAL * counters as u64,
+        (false, true) => planned,
+        (false, false) => step_by_step,
+    };
     let fixed = Some(Counter::Fixed(0)).filter(|&counter| has.has(counter));
     let Some(meter) = fixed.or_else(|| has.generals().last()) else {
         return Ok(Finding::skip("a counter"));
