@@ -127,4 +127,10 @@ fn unknown_events_count_nothing_and_are_named() {
         .map(|unknown| (unknown.counter, unknown.selector.intel_code(), unknown.why))
         .collect();
     assert_eq!(named, [(0, 0x34, Silence::Unknown), (5, 0xD0, Silence::WrongCounter)]);
+    // What an erratum asks for is not, on the processors that have it.
+    for (model, unknown) in [(Model::Nehalem, 0), (Model::Skylake, 1)] {
+        let mut pmu = self::pmu(model);
+        write(&mut pmu, 0x186, 0x43_00B5);
+        assert_eq!(pmu.unknown_events().count(), unknown, "{model:?}");
+    }
 }

@@ -30,14 +30,9 @@ fn number(text: &str) -> u16 {
     .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Whether the table has it. Linux asks Zen 4 for one that only the tables of its forerunners have, and Nehalem for three that no table
-/// has.
+/// Whether the table has it. Linux asks Zen 4 for one that only the tables of its forerunners have.
 fn is_in_table(model: Model, event: &Event) -> bool {
-    match model {
-        Model::Zen4 => event.name != "ls_dc_accesses",
-        Model::Nehalem => !event.name.starts_with("AAK100"),
-        _ => true,
-    }
+    model != Model::Zen4 || event.name != "ls_dc_accesses"
 }
 
 #[test]

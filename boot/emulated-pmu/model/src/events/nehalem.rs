@@ -56,8 +56,4 @@ pub(crate) const NEHALEM: &[Event] = &[
     Event::new("L1D_ALL_REF.ANY", 0x43, 0x01, ACCESSES).on(0x3),
     Event::new("LONGEST_LAT_CACHE.REFERENCE", 0x2E, 0x4F, LLC_REFERENCES).on(0xF),
     Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xF),
-    // In no table: what counters are programmed with before their events, because of errata (Linux, `intel_pmu_nhm_workaround`).
-    Event::new("AAK100, counter 0", 0xB5, 0x00, NOTHING).on(0xF),
-    Event::new("AAK100, counter 1", 0xD2, 0x00, NOTHING).on(0xF),
-    Event::new("AAK100, counters 2 and 3", 0xB1, 0x00, NOTHING).on(0xF),
 ];

@@ -8,7 +8,11 @@ use crate::events::Meaning;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
 use crate::selector::{Selector, Threshold};
-use crate::{Ring, RingMask};
+use crate::{Model, Ring, RingMask};
+
+/// What Nehalem's counters are programmed with before their events, because of erratum AAK100 (Linux, `intel_pmu_nhm_workaround`). No
+/// table has these events.
+const RENEWING: [u64; 3] = [0x43_00B5, 0x43_00D2, 0x43_00B1];
 
 /// What must be reported so that every counter that runs now counts rightly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -280,6 +284,10 @@ impl Pmu {
     pub fn unknown_events(&self) -> impl Iterator<Item = Unknown> {
         self.counters.iter().enumerate().filter_map(|(counter, state)| {
             let selector = Selector(state.selector);
+            // Nobody counts these.
+            if self.model == Model::Nehalem && RENEWING.contains(&state.selector) {
+                return None;
+            }
             let never =
                 |selection: Selection| selection.on_ports(self.timing.ports) == Selection::NOTHING;
             let why = match state.meaning {
