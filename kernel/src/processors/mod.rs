@@ -269,10 +269,8 @@ fn sums(figures: &[Vec<Metric>]) -> Vec<Sum> {
 /// Each event of a processor once: it may have been asked for twice, or for each of several metrics. Registers of several packages
 /// differ.
 fn once(metrics: &[Metric]) -> impl Iterator<Item = &Metric> {
-    let reader = |one: &Metric| one.energy.as_ref().map(|energy| energy.reader);
-    let is_first = move |(at, one): &(usize, &Metric)| {
-        metrics[..*at].iter().all(|other| other.event != one.event || reader(other) != reader(one))
-    };
+    let is_first =
+        |(at, one): &(usize, &Metric)| !metrics[..*at].iter().any(|other| other.is_of_same(one));
     metrics.iter().enumerate().filter(is_first).map(|(_, one)| one)
 }
 

@@ -70,11 +70,9 @@ fn together(ran: &ProcessorsResult) -> SnippetResult {
 
 /// Each figure of a processor once: an event may have been asked for by itself and by a metric. Registers of several packages differ.
 fn once(metrics: &[Metric]) -> impl Iterator<Item = &Metric> {
-    let reader = |one: &Metric| one.energy.as_ref().map(|energy| energy.reader);
-    let key = move |one: &Metric| (pass(one), reader(one));
-    let is_first = move |(at, one): &(usize, &Metric)| {
-        metrics[..*at].iter().all(|other| other.event != one.event || key(other) != key(one))
-    };
+    let is_same = |one: &Metric, other: &Metric| one.is_of_same(other) && pass(one) == pass(other);
+    let is_first =
+        move |(at, one): &(usize, &Metric)| !metrics[..*at].iter().any(|other| is_same(other, one));
     metrics.iter().enumerate().filter(is_first).map(|(_, one)| one)
 }
 

@@ -139,6 +139,43 @@ impl Source for Phases {
     }
 }
 
+/// An idle machine, on which everything runs from a moment on: its register then moves ten times as far each millisecond.
+struct Loaded {
+    time: u64,
+    from: u64,
+    energy: Energy,
+}
+
+impl Source for Loaded {
+    fn read(&mut self, _: Place) -> u32 {
+        let busy = self.time.saturating_sub(self.from) / 1_000_000;
+        (10 * (self.time.min(self.from) / 1_000_000) + 100 * busy) as u32
+    }
+    fn now(&mut self) -> u64 {
+        self.time += 100;
+        self.time
+    }
+    fn hz(&self) -> u64 {
+        1_000_000_000
+    }
+    fn energy(&self) -> &Energy {
+        &self.energy
+    }
+}
+
+#[test]
+fn s4_a_step_is_what_an_update_under_load_is() {
+    let energy = Energy::probe(&mut pmu(Model::Skylake, None)).unwrap();
+    let mut source = Loaded { time: 0, from: u64::MAX, energy };
+    let mut interval = Interval::begin(&[Domain::Package.into()], &mut source).unwrap();
+    assert_eq!(interval.parts()[0].step, 10);
+    source.from = source.time;
+    source.time += 10_000_000;
+    interval.end(&mut source);
+    let part = &interval.parts()[0];
+    assert!(part.units() >= 900 && part.step.abs_diff(100) <= 10, "{part:?}");
+}
+
 #[test]
 fn s4_a_register_that_moves_at_other_moments_knows_its_own_step() {
     let energy = Energy::probe(&mut pmu(Model::Skylake, None)).unwrap();

@@ -114,3 +114,29 @@ impl Search<'_> {
         (granule, stride)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of a table of which so many pieces fit at each distance, from 64 bytes on.
+    fn shape(limits: &[u32]) -> Option<(u32, u32)> {
+        let mut attempt = |stride: u32, count: u32, _: u32| {
+            let limit = limits[(stride / 64).ilog2() as usize];
+            Try { cycles: 0, fits: count <= limit, doubtful: false }
+        };
+        // As many distances as there are limits.
+        let bytes = 64 << (limits.len() + 2);
+        let (evidence, doubtful) = (Vec::new(), 0);
+        let mut search = Search { bytes, least: 64, attempt: &mut attempt, evidence, doubtful };
+        search.shape().ok().map(|shape| (shape.ways, shape.stride))
+    }
+
+    #[test]
+    fn d1_what_falls_again_is_of_another_table() {
+        assert_eq!(shape(&[32, 16, 8, 8, 8, 8]), Some((8, 256)));
+        // A table of targets with fewer ways at the greater distances.
+        assert_eq!(shape(&[32, 16, 8, 8, 4, 4]), None);
+        assert_eq!(shape(&[32, 16, 8, 8, 8, 4]), None);
+    }
+}

@@ -140,6 +140,16 @@ pub struct Metric {
     pub energy: Option<EnergyReading>,
 }
 
+impl Metric {
+    /// Whether both are of one event and, if it is energy, of one register: one figure may have been asked for by itself and by a
+    /// metric.
+    #[must_use]
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        let reader = |one: &Self| one.energy.as_ref().map(|energy| energy.reader);
+        self.event == other.event && reader(self) == reader(other)
+    }
+}
+
 /// How energy was read (RAPL).
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
