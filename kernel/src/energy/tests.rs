@@ -205,6 +205,21 @@ fn s4_each_package_is_read_once_and_has_its_own_figure() {
 }
 
 #[test]
+fn s4_a_snippet_has_no_sum_without_one_of_its_packages() {
+    let mut machine = Made { packages: true, ..Made::new(Model::Zen4) };
+    let had = had(&wanted(&["energy-pkg"]), Ok(&mut machine), &mut Vec::new());
+    let mut of = |updates| {
+        let sizes = both(&mut machine, &had, updates);
+        let mut uncounted = Vec::new();
+        let all = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
+        (all.len(), uncounted.len())
+    };
+    assert_eq!(of([10, 30]), (2, 0));
+    // Three updates more of the first are told from nothing, one and a half of the second are not.
+    assert_eq!(of([10, 13]), (0, 1));
+}
+
+#[test]
 fn s4_figures_that_the_processor_filters_say_so() {
     let mut machine = Made::new(Model::Skylake);
     let figure = |machine: &mut Made| {
