@@ -4,7 +4,7 @@
 //! with two types but for the map of all physical memory, through which nothing reaches for it. It is made when it is
 //! first requested, and kept.
 
-use super::arena::{AREA_BYTES, AREAS};
+use super::arena::{AREA_BYTES, AREA_STRIDE, AREAS};
 use super::space::{DATA, MapError, USER};
 use super::{Frames, Space, layout};
 use crate::memory::cache;
@@ -45,7 +45,8 @@ pub struct Kind {
 const PLACE: u64 = 32 << 20;
 /// The same for pages of 1 GiB.
 const GIANT_PLACE: u64 = 8 << 30;
-const STRIDE: u64 = 4 << 20;
+/// From one area to the next in large pages, each of which begins one.
+const LARGE_STRIDE: u64 = 4 << 20;
 const KINDS: usize = 24;
 
 /// The areas that have been made.
@@ -83,11 +84,11 @@ impl Kind {
     #[must_use]
     pub fn area(self, index: u64) -> u64 {
         let number = self.index() as u64;
-        let place = match self.size {
-            Size::Giant1G => layout::GIANT_AREAS + number * GIANT_PLACE,
-            Size::Small4K | Size::Large2M => layout::AREAS + number * PLACE,
-        };
-        place + index * STRIDE
+        match self.size {
+            Size::Giant1G => layout::GIANT_AREAS + number * GIANT_PLACE + index * LARGE_STRIDE,
+            Size::Large2M => layout::AREAS + number * PLACE + index * LARGE_STRIDE,
+            Size::Small4K => layout::AREAS + number * PLACE + index * AREA_STRIDE,
+        }
     }
 
     /// What is in the entry of a page.
@@ -130,7 +131,7 @@ impl Areas {
 fn map(space: &mut Space, frames: &mut Frames, kind: Kind) -> Result<(), MapError> {
     let flags = kind.flags();
     let at = |index| VirtAddr::new(kind.area(index));
-    // The new memory may are in a cache as write-back through the map of physical memory.
+    // The new memory may be in a cache as write-back through the map of physical memory.
     // SAFETY: ring 0.
     unsafe { cache::write_back_all() };
     match kind.size {
@@ -157,6 +158,24 @@ fn map(space: &mut Space, frames: &mut Frames, kind: Kind) -> Result<(), MapErro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_at_the_middles_of_areas_are_in_different_sets_of_a_tlb() {
+        let small = |memory| Kind { size: Size::Small4K, memory, user: false };
+        let areas = [Type::WriteBack, Type::Uncacheable].map(small).map(|kind| {
+            let area = move |index| kind.area(index);
+            Box::new(area) as Box<dyn Fn(u64) -> u64>
+        });
+        for area in areas.into_iter().chain([Box::new(super::super::arena::area) as Box<_>]) {
+            let mut sets: Vec<u64> = (0..AREAS)
+                .map(|index| (area(index) + AREA_BYTES / 2) / Size4KiB::SIZE)
+                .flat_map(|middle| [(middle - 1) % 16, middle % 16, (middle + 1) % 16])
+                .collect();
+            sets.sort_unstable();
+            sets.dedup();
+            assert_eq!(sets.len(), 3 * AREAS as usize);
+        }
+    }
 
     #[test]
     fn n5_each_kind_has_its_place_and_its_entry_of_the_page_attribute_table() {

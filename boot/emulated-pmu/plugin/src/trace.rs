@@ -113,7 +113,7 @@ extern "C" fn single(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     if way.may_pass() {
         return qualified(vcpu, info, linear, data);
     }
-    if vcpu.traces && vcpu.memory.recent.has(linear, bytes.into()) {
+    if vcpu.traces && vcpu.is_recent(linear, bytes) {
         return vcpu.memory.hit(way);
     }
     moving(vcpu, info, linear, data);

@@ -187,6 +187,12 @@ impl L1d {
         self.tags.is_newest(physical / LINE_BYTES)
     }
 
+    /// An access to the line that was requested last but one of an address's set.
+    #[inline]
+    pub(super) fn exchange_newest(&mut self, address: u64) {
+        self.tags.exchange_newest(address / LINE_BYTES);
+    }
+
     pub(super) fn flush_line(&mut self, physical: u64) {
         self.tags.remove(physical / LINE_BYTES);
     }

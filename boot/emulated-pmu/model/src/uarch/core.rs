@@ -119,6 +119,14 @@ impl Core {
             && self.tlb.is_newest(linear / super::PAGE_BYTES)
     }
 
+    /// An access within the line that was the last but one of its set in the first level, and in the page that was the last of its
+    /// set in the TLB: it counts as a hit of the first level, and all that moves is the order of these two lines. The set is the same by
+    /// linear and by physical address.
+    #[inline]
+    pub fn exchange_recent(&mut self, linear: u64) {
+        self.l1d.exchange_newest(linear);
+    }
+
     /// A branch that retires; true if it was mispredicted. Wholly in its caller, which often knows the kind.
     #[inline(always)]
     pub fn branch(&mut self, branch: &Resolved, parts: Parts, sink: &mut impl Sink) -> bool {

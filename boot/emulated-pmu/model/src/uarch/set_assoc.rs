@@ -3,7 +3,7 @@
 /// `SETS` sets of `WAYS` tags. Each set is kept in order of use, so the state is the order.
 #[derive(Clone, Debug)]
 pub struct SetAssoc<const SETS: usize, const WAYS: usize> {
-    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can are in zeroed
+    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can be in zeroed
     /// memory.
     tags: [[u64; WAYS]; SETS],
 }
@@ -37,6 +37,15 @@ impl<const SETS: usize, const WAYS: usize> SetAssoc<SETS, WAYS> {
     #[inline]
     pub fn is_newest(&self, key: u64) -> bool {
         self.tags[(key % SETS as u64) as usize][0] == key.wrapping_add(1)
+    }
+
+    /// Makes the second most recently used key of this key's set the most recently used one, as looking it up would.
+    ///
+    /// # Panics
+    /// If a set has one way.
+    #[inline]
+    pub fn exchange_newest(&mut self, key: u64) {
+        self.set(key).swap(0, 1);
     }
 
     /// Whether a key is there; changes nothing.
@@ -120,10 +129,13 @@ mod tests {
                     prop_assert_eq!(store.remove(key), place.is_some());
                 } else {
                     let newest = place == Some(0);
+                    let mut exchanged = store.clone();
+                    exchanged.exchange_newest(key);
                     prop_assert_eq!(store.is_newest(key), newest);
                     let before = store.clone();
                     prop_assert_eq!(store.touch(key), place.is_some());
                     prop_assert!(!newest || before.tags == store.tags);
+                    prop_assert!(place != Some(1) || exchanged.tags == store.tags);
                     list.insert(0, key);
                     list.truncate(3);
                 }

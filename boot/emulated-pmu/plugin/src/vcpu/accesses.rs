@@ -3,6 +3,7 @@
 use super::Vcpu;
 use crate::memory::{self, Way};
 use crate::qemu::MemInfo;
+use crate::recent::Found;
 use crate::state::state;
 use crate::tally::Passing;
 use emulated_pmu::walk::Paging;
@@ -15,6 +16,17 @@ impl Vcpu {
         let (kind, locked) = (way.kind(), way.locked());
         let access = Access { locked, ..Access::identity(linear, bytes, kind) };
         if self.traces { self.memory.placed(info, access) } else { access }
+    }
+
+    /// Whether an access is to a line and page that were used lately, so that it is a hit of the first level. It has moved what
+    /// it moves then.
+    #[inline]
+    pub fn is_recent(&mut self, linear: u64, bytes: u32) -> bool {
+        let found = self.memory.recent.find(linear, bytes.into());
+        if found == Some(Found::Second) {
+            self.core.exchange_recent(linear);
+        }
+        found.is_some()
     }
 
     /// An access of an instruction that is done; `may`: the instruction may pass the qualifiers.
