@@ -26,7 +26,10 @@ fn i5_addresses_of_the_firmware_become_functions_and_lines() {
     let place = resolver.place(&result(), 0, base + symbol.address(), "", 64);
     assert!(place.symbol.contains("landmark"), "{place:?}");
     assert!(
-        place.line.as_deref().is_some_and(|line| line.starts_with("xtask/src/samples/tests/firmware_addresses.rs:")),
+        place
+            .line
+            .as_deref()
+            .is_some_and(|line| line.starts_with("xtask/src/samples/tests/firmware_addresses.rs:")),
         "{place:?}"
     );
     assert!(!place.instruction.is_empty() && place.instruction != "(bad)", "{place:?}");
