@@ -12,7 +12,7 @@ pub(super) struct Binding {
     pub(super) claim: Claim,
     /// Whether the claim holds, as of the last change of owners: a switch does not ask them all.
     pub(super) valid: bool,
-    /// Whether it may get the counters and lose them while tasks run ([`Contexts::prepare`]).
+    /// Whether it may get the counters and lose them while tasks run ([`Contexts::prepare`](super::Contexts::prepare)).
     pub(super) is_prepared: bool,
     /// Whether each task is counted; for the system, all are.
     pub(super) counted: Vec<bool>,

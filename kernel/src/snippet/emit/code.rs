@@ -67,7 +67,7 @@ impl<'a> Code<'a> {
         i32::try_from(target.wrapping_sub(end) as i64).expect("within 2 GiB").to_le_bytes()
     }
 
-    /// Address of what is at `offset` in [`Data`].
+    /// Address of what is at `offset` in [`Data`](super::Data).
     pub(super) fn data(&self, offset: usize) -> u64 {
         self.place.data + offset as u64
     }

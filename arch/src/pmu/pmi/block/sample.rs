@@ -12,7 +12,7 @@ pub struct Sample {
     pub status: u64,
     /// The TSC.
     pub tsc: u64,
-    /// What [`ControlBlock::task`] was.
+    /// What [`ControlBlock::task`](super::ControlBlock::task) was.
     pub task: u32,
     /// The interrupted code's CS; its lowest two bits are the ring.
     pub cs: u32,
