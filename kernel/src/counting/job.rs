@@ -4,42 +4,39 @@
 //! switch, interrupts off; [`whole`] makes one record of all. What is counted for the system is all that runs, so that
 //! the tasks and the kernel add up to the machine.
 
+mod begin;
 mod bindings;
 mod console;
 mod figures;
+mod finish;
 mod plan;
 mod readings;
 mod series;
 pub mod sets;
 mod whole;
 
-use bindings::Bindings;
+pub use begin::sees_the_kernel;
 pub use bindings::{BindingOfSet, Outcome};
+pub use finish::Part;
 pub use plan::{Planned, plan};
-use readings::Readings;
-use series::AllSeries;
 pub use sets::{Sets, Share, Shares};
 pub use whole::{PartOfSet, timed, whole};
 
+pub(crate) use figures::Beside;
+
 use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
-use super::gate::{Begin, Gate, in_ring_0};
-use super::owner::{Claim, Owner};
-use super::request::{AtOverflow, Notify, Run};
+use super::gate::{Begin, Gate};
+use super::owner::Claim;
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
-use super::taken_out::TakenOut;
-use super::{Count, CountingError, Counts, Platform, Set};
-use crate::snippet::measure::METRICS_OVERFLOWED;
+use super::{Count, CountingError, Counts, Platform};
 use crate::tasks::Read;
 use alloc::vec::Vec;
-use arch::pmu::Driver;
-pub(crate) use figures::Beside;
+use bindings::Bindings;
 use figures::between;
-use protocol::count;
-use protocol::record::{
-    BindMoment, ChangedEvent, CountGate, CountInterval, CountReading, CountSnapshot, CountValue,
-    CountedEvent, StaleReading,
-};
+use protocol::record::{BindMoment, CountSnapshot, CountValue};
+use readings::Readings;
+use series::AllSeries;
 
 /// A set that has counters here, or may get them.
 #[derive(Clone, Debug)]
@@ -73,112 +70,7 @@ pub struct CountRun {
     readings: Readings,
 }
 
-/// What one processor counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Part {
-    /// Of each set.
-    pub sets: Vec<PartOfSet>,
-    /// The series.
-    pub intervals: Vec<CountInterval>,
-    /// Rows that there was no room for.
-    pub dropped: u64,
-    /// Timer ticks.
-    pub ticks: u64,
-    /// Context switches.
-    pub switches: u64,
-    /// The machine's own figures.
-    pub snapshot: Option<CountSnapshot>,
-    /// How counting started and stopped, if that was at addresses, of each task that has some.
-    pub gates: Vec<CountGate>,
-    /// What tasks read of themselves.
-    pub readings: Vec<CountReading>,
-    /// Readings that there was no room for.
-    pub readings_dropped: u64,
-    /// Events that were replaced by others.
-    pub changed: Vec<ChangedEvent>,
-    /// Readings of counts that were no longer the task's.
-    pub stale: Vec<StaleReading>,
-    /// When sets had the counters, if that was not all the time.
-    pub bindings: Vec<BindingOfSet>,
-    /// Bindings that there was no room for.
-    pub bindings_dropped: u64,
-    /// How it stood with each set at the end.
-    pub outcomes: Vec<Outcome>,
-}
-
 impl CountRun {
-    /// Programs what this processor is to count of `item`. Nothing counts yet.
-    ///
-    /// # Errors
-    /// The PMU refuses a request.
-    pub fn begin(
-        item: &count::Count,
-        shares: Shares,
-        driver: &Driver,
-        platform: &mut dyn Platform,
-    ) -> Result<Self, ContextError> {
-        let at_overflow = match item.at_overflow {
-            count::AtOverflow::Same => AtOverflow::Same,
-            count::AtOverflow::Next => AtOverflow::Next,
-            count::AtOverflow::Stop => AtOverflow::Stop,
-        };
-        let run = Run { at_overflow, passes: item.passes, notify: Notify::empty() };
-        let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
-        let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
-        let (mut held, mut now) = (Vec::new(), None);
-        let mut series = AllSeries::new(item, &shares.sets);
-        let mut taken_out = TakenOut::default();
-        for Share { number, set, scopes, events, alone, .. } in shares.sets {
-            let mut bindings = Vec::new();
-            if sees_the_kernel(item, &set) {
-                taken_out =
-                    TakenOut::measure(&set, driver, platform).map_err(CountingError::from)?;
-            }
-            for scope in scopes {
-                let (set, of) = (set.clone(), (scope, alone));
-                let binding = contexts.prepare(set, run, driver.clone(), of, platform)?;
-                bindings.push(binding);
-            }
-            if let Some(&first) = bindings.first() {
-                now.get_or_insert_with(|| (first, Counts::new(&set)));
-            }
-            held.push(Held { number, bindings, events });
-        }
-        let ledger = (shares.cpu, shares.ledger);
-        let mut bindings = Bindings::new(item, ledger, &held, &mut contexts);
-        bindings.settle(BindMoment::default(), &held, &mut contexts, platform)?;
-        // A binding counts at once; the kernel keeps what little that is.
-        if let Some(claim) = contexts.system() {
-            contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
-        }
-        if let Some(series) = &mut series {
-            for (number, &binding) in held
-                .iter()
-                .flat_map(|held| held.bindings.iter().map(|binding| (held.number, binding)))
-            {
-                let claim = contexts.claim(binding);
-                let set = contexts.session_of(binding).map(|session| session.set().clone());
-                if let (Some(claim), Some(set)) = (claim, set) {
-                    series.follow(number, &set, claim, tasks);
-                }
-            }
-        }
-        Ok(Self {
-            contexts,
-            held,
-            bindings,
-            begin: 0,
-            ticks: 0,
-            series,
-            clocks: Clocks::read(platform),
-            first: None,
-            snapshot: None,
-            now,
-            gate: Gate::of(item, taken_out),
-            readings: Readings::new(tasks),
-        })
-    }
-
     /// The tasks are in memory, each at one of `begins`. Returns what the debug registers are to have during which task, if
     /// counting starts and stops at addresses.
     ///
@@ -404,101 +296,6 @@ impl CountRun {
     pub fn interrupt(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
         self.contexts.interrupt(platform)
     }
-
-    /// Ends it, and gives the counters back.
-    ///
-    /// # Errors
-    /// A register refuses.
-    pub fn finish(mut self, platform: &mut dyn Platform) -> Result<Part, ContextError> {
-        // Nothing more for the kernel, so that the parts add up to the whole.
-        self.stop(platform)?;
-        // The last row may be a short one, of what came after the last tick.
-        if let Some(series) = &mut self.series {
-            series.row(self.begin, &mut self.contexts, platform)?;
-        }
-        let mut part = Part {
-            ticks: self.ticks,
-            switches: self.contexts.switches(),
-            snapshot: self.snapshot.take(),
-            gates: self.gate.as_ref().map(Gate::results).unwrap_or_default(),
-            ..Part::default()
-        };
-        if let Some(series) = self.series.take() {
-            (part.intervals, part.dropped) = series.rows();
-        }
-        self.readings.rows(&mut part);
-        self.bindings.end(&self.held, &mut self.contexts, platform)?;
-        for Held { number, bindings, .. } in core::mem::take(&mut self.held) {
-            for binding in bindings {
-                let own = self.part_of(number, binding, platform)?;
-                part.sets.extend(own.filter(|_| self.bindings.has_counted(number)));
-            }
-        }
-        self.contexts.give_up(platform)?;
-        (part.bindings, part.bindings_dropped, part.outcomes) = self.bindings.rows();
-        Ok(part)
-    }
-
-    fn part_of(
-        &mut self,
-        number: usize,
-        binding: usize,
-        platform: &mut dyn Platform,
-    ) -> Result<Option<PartOfSet>, ContextError> {
-        let mut tasks = self.contexts.counts(binding, platform)?.to_vec();
-        let kernel = tasks.pop();
-        let session = self.contexts.session_of(binding);
-        let (Some(kernel), Some(session)) = (kernel, session) else { return Ok(None) };
-        let mut now = Counts::new(session.set());
-        session.sample(platform, &mut now)?;
-        let mut events = Vec::new();
-        for (index, request) in session.set().requests().iter().enumerate() {
-            let place = session.set().groups().iter().enumerate().find_map(|(group, members)| {
-                let (_, one) = members.iter().find(|(request, _)| *request == index)?;
-                Some((group, one))
-            });
-            let Some((group, one)) = place else { continue };
-            let taken_out = self.gate.as_ref().and_then(|gate| gate.taken_out(index));
-            let mut remarks = one.counting.remarks.clone();
-            if one.metric.is_some() && session.metrics_overflowed() {
-                remarks.push(METRICS_OVERFLOWED.into());
-            }
-            let value = |count: &Count, preset| match taken_out {
-                None => value(count),
-                Some(_) => value(&not_less(*count, preset)),
-            };
-            events.push(CountedEvent {
-                event: one.event.clone(),
-                name: one.counting.name.clone(),
-                counter: one.counting.counter.clone(),
-                group: group as u32,
-                sum: value(&now.counts()[index], request.preset),
-                cpus: Vec::new(),
-                kernel: value(&kernel.counts()[index], 0),
-                tasks: tasks.iter().map(|counts| value(&counts.counts()[index], 0)).collect(),
-                shares: Vec::new(),
-                overflows: request.every.map(|_| session.overflows()[index]),
-                taken_out,
-                remarks,
-            });
-        }
-        let groups = session.set().groups().len() as u32;
-        Ok(Some(PartOfSet { number, events, groups, passes: session.passes() }))
-    }
-}
-
-/// Whether something of `set` is counted between addresses, and counts ring 0: then the kernel's own way is to be kept out of
-/// it ([`TakenOut`]).
-#[must_use]
-pub fn sees_the_kernel(item: &count::Count, set: &Set) -> bool {
-    !item.gate.is_empty() && in_ring_0(set, |_| true).is_some()
-}
-
-/// The count, or where it began if more was taken out than there was: what the kernel comes to varies where events are no
-/// instructions.
-const fn not_less(count: Count, preset: u64) -> Count {
-    let came_to = count.raw.wrapping_sub(preset) as i64;
-    if came_to < 0 { Count { raw: preset, ..count } } else { count }
 }
 
 fn value(count: &Count) -> CountValue {

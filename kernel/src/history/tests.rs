@@ -1,11 +1,14 @@
 //! History mode against the register-level model of every processor: it is told what each instruction does, so the cycle
 //! of each event is known.
 
+mod clock;
+mod faults;
+mod freeze;
 mod host;
 
 use super::*;
 use crate::snippet::measure::Unmeasured;
-use host::{BRANCH, FAULT, Host, LOAD, NOP};
+use host::{BRANCH, Host, LOAD, NOP};
 use pmu_model::{Model, Mutation};
 use protocol::history::History;
 use protocol::job::{Difference, LoopCounter, Setup};
@@ -167,40 +170,6 @@ fn m16_more_events_than_counters_take_passes_that_agree() {
 }
 
 #[test]
-fn m16_any_event_that_overflows_can_be_the_clock() {
-    for model in models() {
-        let mut by_instructions = history(&BODY, &[branches(model)], 8);
-        by_instructions.clock = Cow::Borrowed("instructions");
-        assert_eq!(measured(model, &by_instructions).series[0].each, JUMPS, "{model:?}");
-        // A branch of the code in front lets the handler's own share be distinguished.
-        let mut by_branches = history(&BODY, &["instructions"], 3);
-        by_branches.clock = Cow::Borrowed(branches(model));
-        by_branches.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
-        let result = measured(model, &by_branches);
-        assert_eq!(result.series[0].each, [2.0, 3.0, 2.0], "{model:?}");
-        assert_eq!(result.passes[0].front, 1);
-    }
-}
-
-#[test]
-fn m16_a_clock_that_does_not_tick_at_the_beginning_says_so() {
-    for model in models() {
-        let mut item = history(&BODY, &["instructions"], 3);
-        item.clock = Cow::Borrowed(branches(model));
-        if !Host::new(model).freezes() {
-            let text = refusal(&mut Host::new(model), &item);
-            assert!(text.contains("cannot be told apart"), "{text}");
-            continue;
-        }
-        let result = measured(model, &item);
-        // Branches are the instructions 2, 5 and 7.
-        assert_eq!(result.series[0].median, [2.0, 5.0, 7.0], "{model:?}");
-        assert_eq!((result.passes[0].front, result.remarks.len()), (0, 1));
-        assert!(result.remarks[0].contains("very beginning"), "{:?}", result.remarks);
-    }
-}
-
-#[test]
 fn m16_end_to_end_shows_the_code_in_front() {
     let mut item = history(&BODY, &["r00c4"], 12);
     item.end_to_end = true;
@@ -208,84 +177,6 @@ fn m16_end_to_end_shows_the_code_in_front() {
     assert_eq!(result.series[0].each, [&[0.0; 4][..], &JUMPS[..]].concat());
     assert_eq!((result.passes[0].front, result.passes[0].end), (0, Some(12)));
     assert!(result.end_to_end);
-}
-
-#[test]
-fn m16_a_freeze_that_does_not_freeze_gives_way_to_the_handler() {
-    let mut host = Host::new(Model::Skylake);
-    host.pmu.set_mutation(Some(Mutation::FreezeIgnored));
-    let result = measure(&mut host, 0, &history(&BODY, &["r00c4"], 8)).unwrap();
-    assert_eq!((result.stopped_by, &result.series[0].each[..]), (StoppedBy::Handler, &JUMPS[..]));
-    assert!(result.remarks[0].contains("announces"), "{:?}", result.remarks);
-    // And where no interrupt comes, there is no history.
-    host.deaf = true;
-    let text = refusal(&mut host, &history(&BODY, &[], 8));
-    assert!(text.contains("announces") && text.contains("handler"), "{text}");
-}
-
-/// As short as can be, on each of its ways.
-#[test]
-fn m16_a_snippet_of_one_instruction_needs_a_freeze_and_three_do_not() {
-    for model in models() {
-        let freezes = Host::new(model).freezes();
-        let one = history(&[BRANCH], &[branches(model)], 1);
-        if freezes {
-            assert_eq!(measured(model, &one).series[0].each, [1.0], "{model:?}");
-        } else {
-            let text = refusal(&mut Host::new(model), &one);
-            assert!(text.contains("cannot tell 1 instructions"), "{text}");
-        }
-        let three = history(&[NOP, BRANCH, NOP], &[branches(model)], 3);
-        let result = measured(model, &three);
-        assert_eq!(result.series[0].each, [0.0, 1.0, 0.0], "{model:?}");
-        assert_eq!((result.passes[0].front, result.passes[0].end), (4, Some(3)));
-    }
-}
-
-#[test]
-fn m16_what_has_no_history_is_told_why() {
-    let host = || Host::new(Model::Skylake);
-    for (clock, part) in [
-        ("cycles,instructions", "has to be one event"),
-        ("nonsense", "`nonsense` cannot be counted"),
-        ("r00c4", "counts nothing while the snippet runs"),
-    ] {
-        let mut item = history(&[NOP; 8], &[], 8);
-        item.clock = Cow::Borrowed(clock);
-        let text = refusal(&mut host(), &item);
-        assert!(text.contains(part), "{clock}: {text}");
-    }
-    let mut in_front = history(&[NOP; 8], &[], 8);
-    in_front.clock = Cow::Borrowed("r00c4");
-    in_front.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
-    let text = refusal(&mut host(), &in_front);
-    assert!(text.contains("1 events before the snippet and none in it"), "{text}");
-    let mut absent = host();
-    absent.absent = true;
-    assert!(refusal(&mut absent, &in_front).contains("there is no PMU"));
-}
-
-#[test]
-fn m16_an_event_that_cannot_be_counted_is_named_and_the_rest_goes_on() {
-    let result = measured(Model::Skylake, &history(&BODY, &["nonsense", "r00c4"], 8));
-    assert_eq!((result.series.len(), &result.series[0].each[..]), (1, &JUMPS[..]));
-    assert_eq!(result.uncounted[0].event, "nonsense");
-    let alone = measured(Model::Skylake, &history(&BODY, &["nonsense"], 8));
-    assert_eq!((alone.series.len(), alone.uncounted.len()), (0, 1));
-}
-
-#[test]
-fn m16_a_fault_ends_the_history_and_leaves_no_freeze_behind() {
-    let mut host = Host::new(Model::Skylake);
-    let error = measure(&mut host, 0, &history(&[NOP, FAULT], &[], 8)).unwrap_err();
-    assert!(matches!(error, Unmeasured::Fault(_)));
-    host.fault_at = Some(9);
-    let error = measure(&mut host, 0, &history(&[NOP; 20], &[], 8)).unwrap_err();
-    assert!(matches!(error, Unmeasured::Fault(_)));
-    assert!(!host.armed);
-    // IA32_DEBUGCTL without FREEZE_PERFMON_ON_PMI, and nothing counts.
-    assert_eq!(host.pmu.read_msr(0x1d9), Ok(0));
-    assert_eq!(host.pmu.read_msr(0x38f), Ok(0));
 }
 
 /// A row stands on most of its runs: where the counters were stopped in one of four, there is none.
@@ -310,37 +201,6 @@ fn m16_a_row_that_most_runs_do_not_reach_is_none() {
     }
 }
 
-#[test]
-fn m16_a_fault_of_the_pmu_leaves_right_rows_or_a_reason() {
-    for model in [Model::Skylake, Model::K10] {
-        for fault in Mutation::ALL {
-            if (model, fault) == (Model::K10, Mutation::PmiNeverStops) {
-                // Not noticed yet: without a status register an NMI that has no cause looks like the clock's.
-                continue;
-            }
-            let Ok(mut host) = Host::with(model, fault) else { continue };
-            match measure(&mut host, 0, &history(&BODY, &["instructions"], 8)) {
-                Ok(result) => {
-                    let rows = &result.series[0].each;
-                    assert_eq!(rows, &[1.0; 8], "{model:?} {fault:?}: {result:?}");
-                }
-                Err(Unmeasured::Refused(reason)) => assert!(!reason.is_empty()),
-                Err(other) => panic!("{model:?} {fault:?}: {other:?}"),
-            }
-        }
-    }
-}
-
-#[test]
-fn m16_where_the_freeze_is_refused_the_handler_stops_the_counters() {
-    for model in [Model::Haswell, Model::Skylake, Model::Zen4] {
-        let mut host = Host::with(model, Mutation::FreezeRefused).unwrap();
-        let result = measure(&mut host, 0, &history(&BODY, &["instructions"], 8)).unwrap();
-        assert_eq!(result.stopped_by, StoppedBy::Handler, "{model:?}");
-        assert_eq!(result.series[0].each, [1.0; 8], "{model:?}");
-    }
-}
-
 /// The handler's instructions would be in the row, and in its greatest value.
 #[test]
 fn m16_a_run_with_a_system_management_interrupt_is_repeated() {
@@ -358,37 +218,6 @@ fn m16_a_run_with_a_system_management_interrupt_is_repeated() {
             assert_eq!(host.runs, runs + 1, "{model:?}: one run more");
         }
     }
-}
-
-/// A Skylake whose counters freeze 400 instructions after the overflow; branches are the clock.
-fn late(front: &[u8], body: &[u8], end_to_end: bool) -> Result<HistoryResult, Unmeasured> {
-    let mut host = Host::new(Model::Skylake);
-    host.pmu.set_mutation(Some(Mutation::FreezeLate));
-    let mut item = history(body, &[], 8);
-    (item.clock, item.end_to_end) = (Cow::Borrowed("r00c4"), end_to_end);
-    item.snippet.setup.late_init = Cow::Owned(front.to_vec());
-    measure(&mut host, 0, &item)
-}
-
-#[test]
-fn m16_a_freeze_that_skips_the_beginning_is_told_and_no_other_is() {
-    // The branch in front overflows, and 400 of the snippet's are counted before the freeze.
-    match late(&[BRANCH], &[BRANCH; 600], false) {
-        Err(Unmeasured::Refused(text)) => {
-            assert!(text.contains("counters stop 400 events of the clock `r00c4` late"), "{text}");
-        }
-        other => panic!("{other:?}"),
-    }
-    // From end to end, all is shown as it is.
-    let shown = late(&[BRANCH], &[BRANCH; 600], true).unwrap();
-    assert_eq!((shown.passes[0].front, shown.end_to_end), (0, true));
-    // No branch comes in the 400: there is nothing to tell the lateness by.
-    let sparse = [[NOP; 500].as_slice(), &[BRANCH; 100]].concat();
-    assert_eq!(late(&[BRANCH], &sparse, false).unwrap().passes[0].front, 0);
-    // The beginning is found, if not exactly: a branch every second instruction, and 400 of them in front.
-    let pairs = [&[NOP, BRANCH].repeat(250), &[NOP][..]].concat();
-    let found = late(&pairs, &[BRANCH; 600], false).unwrap();
-    assert_eq!((found.passes[0].front, found.remarks.len()), (50, 1), "{:?}", found.remarks);
 }
 
 /// In addition to the rows, the snippet runs once to see whether it can, and as often as its first warm-up says, with the watchdog
@@ -415,38 +244,4 @@ fn m16_a_history_begins_with_runs_that_are_watched_and_tells_each_row() {
         let ended = measure(&mut host, 0, &item);
         assert!(matches!(ended, Err(Unmeasured::Fault(_))) && host.runs == 3, "{model:?}");
     }
-}
-
-/// The clock and the witness are in every pass: one counter is not enough. Nor is a clock any event that takes two.
-#[test]
-fn m16_the_clock_has_a_counter_beside_the_witness() {
-    let host = Host::new(Model::Zen4);
-    let plan = |clock: &'static str, events: &[&'static str], counters: u64| {
-        let mut known = host.known.clone();
-        known.processor.gp_counters = counters;
-        let item = History { clock: Cow::Borrowed(clock), ..history(&BODY, events, 8) };
-        super::plan::plan(&item, &known).map(|planned| planned.passes.len())
-    };
-    assert_eq!(plan("cycles", &[], 0b11), Ok(1));
-    let alone = plan("cycles", &[], 0b01).unwrap_err();
-    assert!(alone.contains("the clock `cycles` and instructions") && alone.contains("together"));
-    // SSE and AVX operations, which take a pair (PPR for family 17h, PMCx003): as an event, and as the clock.
-    assert_eq!(plan("cycles", &["rff03"], 0b11_1111), Ok(1));
-    let pair = plan("rff03", &[], 0b11_1111).unwrap_err();
-    assert!(pair.contains("the clock `rff03` takes two counters"), "{pair}");
-}
-
-/// An event that the clock leaves no counter for is left out by name; the clock's own rows are there.
-#[test]
-fn m16_an_event_that_has_to_be_where_the_clock_is_is_left_out() {
-    let mut item = history(&BODY, &["r00c4:counter=0"], 8);
-    item.clock = Cow::Borrowed("r003c:counter=0");
-    let result = measured(Model::Skylake, &item);
-    assert_eq!((result.series.len(), result.passes.len()), (0, 1), "{result:?}");
-    assert_eq!(result.uncounted.len(), 1, "{result:?}");
-    // Together with one that fits, it is left out as well.
-    item.snippet.events.push(Cow::Borrowed("r00c4"));
-    let result = measured(Model::Skylake, &item);
-    assert_eq!((result.series.len(), result.uncounted.len()), (1, 1), "{result:?}");
-    assert_eq!(result.series[0].each, JUMPS);
 }

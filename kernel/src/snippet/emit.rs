@@ -28,8 +28,9 @@
 //!
 //! What differs for ring 3 and for 32-bit code is in `mode_switch`; the gate's code at markers in the body is in `pauses`.
 
+pub(crate) use code::Code;
+
 use arch::pmu::Gate;
-use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
 use function::CALL_BYTES;
@@ -37,13 +38,16 @@ use mode_switch::ModeSwitch;
 use protocol::bits::Bits;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 use protocol::limits::MAX_MSRS;
+use window::{LFENCE, REGISTER_START_BYTES, TIMER_START_BYTES, WRITE_BYTES, gate_open_bytes};
 
+mod code;
 mod compatibility;
 mod function;
 mod mode_switch;
 mod msrs;
 mod pauses;
 mod user;
+mod window;
 
 /// What the emitted code keeps in memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -223,230 +227,8 @@ pub fn emit(
     Emitted { function, exit, init, late_init, body, copy_bytes, teardown, closed, landings }
 }
 
-const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];
-/// Bytes of one WRMSR with its operands.
-const WRITE_BYTES: u64 = 17;
-/// Bytes that `start_in_registers` emits in addition to its writes.
-const REGISTER_START_BYTES: u64 = 32;
-
-/// Bytes that `start_timer` emits; checked there.
-const TIMER_START_BYTES: u64 = 48;
-
-/// Bytes that `open` emits; checked there. Each write takes three times mov r32, imm32 and a WRMSR; around them three
-/// registers are stored and loaded, and an LFENCE follows.
-fn gate_open_bytes(gate: &Gate) -> u64 {
-    match gate.on().len() as u64 {
-        0 => 0,
-        writes => WRITE_BYTES * writes + 6 * 7 + 3,
-    }
-}
-
 /// Where the loop's count is in [`Data`].
 pub const COUNT_AT: usize = offset_of!(Data, count);
-
-/// Machine code under construction.
-pub(crate) struct Code<'a> {
-    memory: &'a mut [u8],
-    at: usize,
-    place: &'a Place,
-}
-
-impl<'a> Code<'a> {
-    /// No code yet.
-    pub(crate) fn new(memory: &'a mut [u8], place: &'a Place) -> Self {
-        Self { memory, at: 0, place }
-    }
-
-    fn address(&self) -> u64 {
-        self.place.code + self.at as u64
-    }
-
-    /// Appends bytes; returns their addresses.
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Range<u64> {
-        let start = self.address();
-        self.memory[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-        start..self.address()
-    }
-
-    /// Appends so many bytes: what [`Code::put`] does, without a copy whose length is not known.
-    fn put_these<const BYTES: usize>(&mut self, bytes: [u8; BYTES]) {
-        let end = self.at + BYTES;
-        self.memory[self.at..end].copy_from_slice(&bytes);
-        self.at = end;
-    }
-
-    /// Appends `copies` copies, doubling what is there already.
-    fn repeat(&mut self, bytes: &[u8], copies: u64) -> Range<u64> {
-        let total = bytes.len() * copies as usize;
-        let (start, first) = (self.address(), self.at);
-        if total > 0 {
-            self.put(bytes);
-        }
-        while self.at - first < total {
-            let piece = (self.at - first).min(total - (self.at - first));
-            self.memory.copy_within(first..first + piece, self.at);
-            self.at += piece;
-        }
-        start..self.address()
-    }
-
-    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` after a multiple of `align`, a
-    /// power of two.
-    pub(crate) fn align(&mut self, align: u64, offset: u64, ahead: u64) {
-        let missing = offset.wrapping_sub(self.address() + ahead) & (align - 1);
-        let end = self.at + missing as usize;
-        self.memory[self.at..end].fill(0x90);
-        self.at = end;
-    }
-
-    /// Displacement from the end of an instruction, whose last 4 bytes are to hold it, to `target`.
-    fn displacement(&self, target: u64, instruction_bytes: usize) -> [u8; 4] {
-        let end = self.address() + instruction_bytes as u64;
-        i32::try_from(target.wrapping_sub(end) as i64).expect("within 2 GiB").to_le_bytes()
-    }
-
-    /// Address of what is at `offset` in [`Data`].
-    fn data(&self, offset: usize) -> u64 {
-        self.place.data + offset as u64
-    }
-
-    /// Opcode with REX.W, ModRM of a register and [rip + disp32].
-    fn with_data(&mut self, opcode: u8, register: u8, offset: usize) {
-        let rex = 0x48 | (register >> 3) << 2;
-        let [a, b, c, d] = self.displacement(self.data(offset), 7);
-        self.put_these([rex, opcode, (register & 7) << 3 | 5, a, b, c, d]);
-    }
-
-    /// mov [rip + data], r64
-    fn store(&mut self, register: u8, offset: usize) {
-        self.with_data(0x89, register, offset);
-    }
-
-    /// mov r64, [rip + data]
-    fn load(&mut self, register: u8, offset: usize) {
-        self.with_data(0x8b, register, offset);
-    }
-
-    /// mov [rip + data], r32, for the eight old registers
-    fn store_half(&mut self, register: u8, offset: usize) {
-        let [a, b, c, d] = self.displacement(self.data(offset), 6);
-        self.put_these([0x89, register << 3 | 5, a, b, c, d]);
-    }
-
-    /// mov r64, imm64
-    fn load_constant(&mut self, register: u8, value: u64) {
-        let mut bytes = [0x48 | register >> 3, 0xb8 | register & 7, 0, 0, 0, 0, 0, 0, 0, 0];
-        bytes[2..].copy_from_slice(&value.to_le_bytes());
-        self.put_these(bytes);
-    }
-
-    /// lfence; rdtsc; the two halves to memory. MOV leaves the flags alone.
-    fn read_timer(&mut self, offset: usize) {
-        self.put_these([0x0f, 0xae, 0xe8, 0x0f, 0x31]);
-        self.store_half(RAX, offset);
-        self.store_half(RDX, offset + 4);
-    }
-
-    fn start_timer(&mut self) {
-        let before = self.at;
-        self.store(RAX, offset_of!(Data, rax));
-        self.store(RDX, offset_of!(Data, rdx));
-        self.read_timer(offset_of!(Data, start));
-        self.load(RAX, offset_of!(Data, rax));
-        self.load(RDX, offset_of!(Data, rdx));
-        // After the reloads, so that neither they nor RDTSC are still in flight when the body starts.
-        self.put_these(LFENCE);
-        debug_assert_eq!((self.at - before) as u64, TIMER_START_BYTES);
-    }
-
-    /// WRMSRs. They overwrite RAX, RCX and RDX, and leave the flags alone.
-    fn writes(&mut self, writes: &[Write]) {
-        for write in writes {
-            let (low, high) = (write.value as u32, (write.value >> 32) as u32);
-            for (register, value) in [(RCX, write.msr), (RAX, low), (RDX, high)] {
-                self.put(&[0xb8 | register]);
-                self.put(&value.to_le_bytes());
-            }
-            self.put(&[0x0f, 0x30]);
-        }
-    }
-
-    /// What `emit` emits may change RAX, RCX and RDX: they are kept in memory meanwhile.
-    fn kept(&mut self, emit: impl FnOnce(&mut Self)) {
-        let kept = [
-            (RAX, offset_of!(Data, rax)),
-            (RCX, offset_of!(Data, rcx)),
-            (RDX, offset_of!(Data, rdx)),
-        ];
-        for (register, offset) in kept {
-            self.store(register, offset);
-        }
-        emit(self);
-        for (register, offset) in kept {
-            self.load(register, offset);
-        }
-    }
-
-    /// What `emit` emits may change RAX alone.
-    fn keep_rax<T>(&mut self, emit: impl FnOnce(&mut Self) -> T) -> T {
-        self.store(RAX, offset_of!(Data, rax));
-        let result = emit(self);
-        self.load(RAX, offset_of!(Data, rax));
-        result
-    }
-
-    fn open(&mut self, gate: &Gate) {
-        let before = self.at;
-        if gate.on().is_empty() {
-            return;
-        }
-        self.kept(|code| code.writes(gate.on()));
-        self.put_these(LFENCE);
-        debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
-    }
-
-    /// Timer and gate without memory. MOV leaves the flags alone.
-    fn start_in_registers(&mut self, gate: &Gate) {
-        // mov r9, rax; mov r10, rdx; mov r11, rcx
-        self.put(&[0x49, 0x89, 0xc1, 0x49, 0x89, 0xd2, 0x49, 0x89, 0xcb]);
-        // lfence; rdtsc; mov r12d, eax; mov r13d, edx
-        self.put(&[0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x41, 0x89, 0xc4, 0x41, 0x89, 0xd5]);
-        self.writes(gate.on());
-        // mov rax, r9; mov rdx, r10; mov rcx, r11
-        self.put(&[0x4c, 0x89, 0xc8, 0x4c, 0x89, 0xd2, 0x4c, 0x89, 0xd9]);
-        self.put(&LFENCE);
-    }
-
-    /// The start that R12 and R13 kept, to memory.
-    fn store_start(&mut self) {
-        // shl r13, 32; or r12, r13
-        self.put(&[0x49, 0xc1, 0xe5, 0x20, 0x4d, 0x09, 0xec]);
-        self.store(R12, offset_of!(Data, start));
-    }
-
-    fn stop_timer(&mut self) {
-        self.read_timer(offset_of!(Data, stop));
-        self.put_these(LFENCE);
-    }
-
-    /// Counts down, and goes back to `target` while something is left. 32-bit code counts in memory.
-    pub(crate) fn loop_back(&mut self, counter: LoopCounter, bits: Bits, target: u64) {
-        match (bits, counter) {
-            // dec r15
-            (Bits::SixtyFour, LoopCounter::R15) => {
-                self.put(&[0x49, 0xff, 0xcf]);
-            }
-            // dec qword ptr [rip + count]
-            (Bits::SixtyFour, LoopCounter::Memory) => self.with_data(0xff, 1, COUNT_AT),
-            (Bits::Compatibility, _) => self.count_down_compatibility(COUNT_AT),
-        }
-        // jnz rel32
-        let displacement = self.displacement(target, 6);
-        self.put(&[0x0f, 0x85]);
-        self.put(&displacement);
-    }
-}
 
 #[cfg(test)]
 mod tests;

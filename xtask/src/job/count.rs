@@ -1,228 +1,37 @@
 //! Counting over tasks in a job: `[[count]]`.
 
+mod event;
 mod gate;
+mod item;
+mod keys;
 mod schedule;
+mod set;
 
-use super::bind::{BindFile, RawBind};
+pub(crate) use keys::RawCount;
+
+pub(super) use event::EventTable;
+
+use super::bind::BindFile;
 use super::energy::{self, is_energy};
 use super::errors::{JobError, Place};
-use super::expect::{CriteriaFile, Names, RawExpect};
+use super::expect::{CriteriaFile, Names};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
-use super::memory::MemoryFile;
-use super::schema::{BindText, CountedText, ExpectText, PointText};
-use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place, too_few};
-use crate::compare::LimitTable;
+use super::workload::{DEFAULT_LIMIT_US, WorkloadFile, of_workload, place, too_few};
 use crate::events::EventText;
 use crate::metrics::Asked;
 use crate::metrics::request::Ask;
-use ::events::parse::parse_event;
-use gate::{PointFile, RawPoint};
-use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, Schedule};
+use gate::PointFile;
+use protocol::count::{AtOverflow, Schedule};
 use protocol::gate::GateAct;
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
-use schedule::{Moments, schedule};
-use schemars::JsonSchema;
-use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use std::borrow::Cow;
-use std::fmt;
+use set::SetFile;
 use toml::Spanned;
 
 /// What may stand behind an event in the name of a figure: whose count it is, or its overflows.
 const BEHIND: [&str; 6] =
     [", kernel", ", overflows", ", cpu ", ", task ", ", children of ", ", binding "];
-
-/// Events that are counted while tasks run.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "Count")]
-pub(crate) struct RawCount {
-    /// Its name. Default: `count` and its number.
-    name: Option<String>,
-    /// What is counted: events, or tables with what follows from their overflows.
-    #[serde(default)]
-    #[schemars(with = "Vec<CountedText>")]
-    events: Vec<RawEvent>,
-    /// Refuse events that do not fit at once. Default: false.
-    #[serde(default)]
-    together: bool,
-    /// For whom it is counted. Default: system.
-    #[schemars(with = "Option<BindText>")]
-    bind: Option<Spanned<RawBind>>,
-    /// Of tasks that are bound: whether children that they start are counted too. Default: true.
-    inherit: Option<bool>,
-    /// What an overflow does. Default: same.
-    #[serde(default)]
-    at_overflow: AtOverflow,
-    /// Passes after which counting ends. Default: 0, never.
-    #[serde(default)]
-    passes: u64,
-    /// Nanoseconds from one row of the series to the next. Default: 0, no series.
-    #[serde(default)]
-    interval_ns: u64,
-    tick_ns: Option<u64>,
-    jitter: Option<u64>,
-    limit_us: Option<u64>,
-    /// Sets with events of their own, bound one after the other before the tasks start, or while they run.
-    #[serde(default)]
-    #[schemars(with = "Vec<RawSet>")]
-    set: Vec<Spanned<RawSet>>,
-    /// Whether lines of the serial line are taken while it runs, which start, stop, read and change sets. Default: false.
-    #[serde(default)]
-    console: bool,
-    /// Addresses of tasks where counting starts, such as `task:label+8`: four of each task.
-    #[serde(default)]
-    #[schemars(with = "Vec<PointText>")]
-    start_at: Vec<Spanned<RawPoint>>,
-    /// Addresses where it stops.
-    #[serde(default)]
-    #[schemars(with = "Vec<PointText>")]
-    stop_at: Vec<Spanned<RawPoint>>,
-    /// Whether counting stops only after as many stops as there were starts. Default: false.
-    #[serde(default)]
-    nested: bool,
-    #[schemars(with = "Option<ExpectText>")]
-    expect: Option<RawExpect>,
-    /// Metrics to show, of everything that ran and of each task; with sets, of each set.
-    #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    metrics: Vec<Asked>,
-    allow_uncounted: Option<bool>,
-    limits: Option<LimitTable>,
-    /// Memory besides the areas of each task; all of them share it.
-    #[serde(default)]
-    memory: Vec<MemoryFile>,
-    /// The tasks, parents before their children.
-    #[serde(default)]
-    #[schemars(with = "Vec<RawTask>")]
-    task: Vec<Spanned<RawTask>>,
-}
-
-/// A set of events that is bound by itself.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "Set")]
-struct RawSet {
-    /// Its name. Default: `set` and its number.
-    name: Option<String>,
-    /// What is counted: events, or tables with what follows from their overflows.
-    #[schemars(with = "Vec<CountedText>")]
-    events: Vec<RawEvent>,
-    #[serde(default)]
-    together: bool,
-    #[schemars(with = "Option<BindText>")]
-    bind: Option<Spanned<RawBind>>,
-    inherit: Option<bool>,
-    /// Evict sets that are bound already. Default: false.
-    #[serde(default)]
-    force: bool,
-    /// Microseconds after which it is bound, at a tick. Default: before the tasks start.
-    #[schemars(with = "Option<u64>")]
-    at_us: Option<Spanned<u64>>,
-    /// In place of that: it is bound when a task executes `int 0x86` with this number in EAX, each time.
-    #[schemars(with = "Option<u64>")]
-    at_marker: Option<Spanned<u64>>,
-    /// Microseconds after which it gives the counters back, at a tick. Default: with the end of the tasks.
-    #[schemars(with = "Option<u64>")]
-    until_us: Option<Spanned<u64>>,
-    /// In place of that: it gives them back at this marker, each time.
-    #[schemars(with = "Option<u64>")]
-    until_marker: Option<Spanned<u64>>,
-    /// Metrics to show of it, of everything that it counted and of each task.
-    #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    metrics: Vec<Asked>,
-    /// Get the counters when they are given back, if others have them or take them. Default: false.
-    #[serde(default)]
-    wait: bool,
-}
-
-/// An event, and what follows from its overflows.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "CountedEvent")]
-pub(super) struct EventTable {
-    /// The event.
-    event: EventText,
-    /// The value that it counts from. Default: 0.
-    #[serde(default)]
-    preset: u64,
-    /// Events from one overflow to the next.
-    every: Option<u64>,
-    /// Events that start to count at its first overflow.
-    #[serde(default)]
-    starts: Vec<String>,
-    /// Whether it is counted in every time slice. Default: false.
-    #[serde(default)]
-    correlate: bool,
-}
-
-impl EventTable {
-    /// An event from which nothing follows.
-    fn plain(event: EventText) -> Self {
-        Self { event, preset: 0, every: None, starts: Vec::new(), correlate: false }
-    }
-
-    /// Whether it counts the same from the same value on.
-    fn is_same(&self, other: &Self) -> bool {
-        self.event == other.event && self.preset == other.preset
-    }
-
-    /// Whether it is energy and nothing else: with what follows from overflows it is an event, and refused as one.
-    fn is_energy(&self) -> bool {
-        let plain = self.preset == 0 && self.every.is_none() && self.starts.is_empty();
-        plain && !self.correlate && is_energy(&self.event)
-    }
-}
-
-#[derive(Clone, Debug)]
-struct RawEvent(EventTable);
-
-// By hand, as the messages of serde's untagged enums do not say what is wrong.
-impl<'de> Deserialize<'de> for RawEvent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = RawEvent;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an event, or a table with event, preset, every, starts or correlate")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawEvent, E> {
-                let event = EventText::deserialize(StrDeserializer::new(text))?;
-                Ok(RawEvent(EventTable::plain(event)))
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawEvent, M::Error> {
-                EventTable::deserialize(MapAccessDeserializer::new(map)).map(RawEvent)
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-/// A set, all decided but the numbers of tasks.
-#[derive(Clone, Debug)]
-struct SetFile {
-    name: String,
-    events: Vec<EventTable>,
-    /// Energy among them, which is of the whole item.
-    energy: Vec<EventText>,
-    /// Metrics that are asked for of it alone.
-    metrics: Vec<Asked>,
-    together: bool,
-    bind: BindFile,
-    /// Whether children of tasks are counted; `None`: it does not say.
-    inherit: Option<bool>,
-    force: bool,
-    /// When it is bound and released, or what is wrong with that, and where.
-    schedule: Result<Schedule, (Place, String)>,
-    place: Place,
-}
 
 /// An item, all decided but its tasks' machine code.
 #[derive(Clone, Debug)]
@@ -294,111 +103,6 @@ impl CountFile {
         }
         self.asks.extend(asks.into_iter().map(|ask| Ask { set, ..ask }));
         Ok(())
-    }
-
-    /// The item.
-    ///
-    /// # Errors
-    /// An event that is several, one that starts another that is not there, a bind to what is not there, an address that no
-    /// task has, or what is wrong
-    /// with the tasks.
-    pub fn item(&self) -> Result<Count<'static>, JobError> {
-        let assembled = self.workload.assemble()?;
-        if let Some(at) = self.own.bind.place().filter(|_| !self.sets.is_empty()) {
-            let message = "bind stands beside sets; give each set its own".to_string();
-            return Err(self.refused_at(at, message));
-        }
-        let own = self.set(&self.own)?;
-        let sets = self.sets.iter().map(|set| self.set(set));
-        let gate = self.gate.iter().map(|point| {
-            point.point(&assembled).map_err(|message| self.refused_at(&point.place, message))
-        });
-        let gate = gate.collect::<Result<_, _>>()?;
-        Ok(Count {
-            name: Cow::Owned(self.name.clone()),
-            requests: own.requests,
-            together: own.together,
-            at_overflow: self.at_overflow,
-            passes: self.passes,
-            interval_ns: self.interval_ns,
-            limit_us: self.limit_us,
-            workload: assembled.workload,
-            gate,
-            nested: self.nested,
-            bind: own.bind,
-            alone: own.alone,
-            sets: sets.collect::<Result<_, _>>()?,
-            console: self.console,
-            energy: self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect(),
-        })
-    }
-
-    /// What of a set's energy cannot be told, which is of everything that runs from the item's beginning to its end.
-    fn check_energy(&self, set: &SetFile) -> Result<(), String> {
-        let Some(energy) = set.energy.first() else { return Ok(()) };
-        let comes = set.schedule.as_ref().is_ok_and(Schedule::is_given);
-        let nearest = format!("give {energy} to the item's own events");
-        match set {
-            _ if comes => Err(format!(
-                "set `{}` comes and goes, and energy is read before and after the whole item; {nearest}",
-                set.name
-            )),
-            SetFile { events, .. } if events.is_empty() => Err(format!(
-                "set `{}` counts nothing but energy, which is of the whole item; {nearest}",
-                set.name
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn set(&self, set: &SetFile) -> Result<CountSet<'static>, JobError> {
-        if !self.sets.is_empty() {
-            self.check_energy(set).map_err(|message| self.refused_at(&set.place, message))?;
-        }
-        let requests = set.events.iter().map(|event| self.request(event, set));
-        let bind = set.bind.bind(&self.workload);
-        if set.inherit.is_some() && !matches!(bind, Ok(Bind::Tasks(_)) | Err(_)) {
-            let message = "inherit is for what is bound to tasks".to_string();
-            return Err(self.refused_at(&set.place, message));
-        }
-        Ok(CountSet {
-            name: Cow::Owned(set.name.clone()),
-            requests: requests.collect::<Result<_, _>>()?,
-            together: set.together,
-            bind: bind.map_err(|(place, message)| self.refused_at(&place, message))?,
-            alone: set.inherit == Some(false),
-            force: set.force,
-            schedule: set
-                .schedule
-                .clone()
-                .map_err(|(place, message)| self.refused_at(&place, message))?,
-        })
-    }
-
-    fn request(
-        &self,
-        event: &EventTable,
-        set: &SetFile,
-    ) -> Result<CountRequest<'static>, JobError> {
-        let text = event.event.to_string();
-        if let Err(error) = parse_event(&text) {
-            let hint = "each event of a count stands for itself; what must be counted at the same time needs \
-                        together = true";
-            let message = format!("`{text}` is not one event: {error}; {hint}");
-            return Err(self.refused_at(&set.place, message));
-        }
-        let starts = event.starts.iter().map(|name| {
-            let at = set.events.iter().position(|other| other.event.to_string() == *name);
-            let missing = || format!("`{text}` starts `{name}`, which is no event of this count");
-            at.map(|at| at as u16).ok_or_else(|| self.refused_at(&set.place, missing()))
-        });
-        Ok(CountRequest {
-            starts: starts.collect::<Result<_, _>>()?,
-            event: Cow::Owned(text),
-            preset: event.preset,
-            every: event.every,
-            correlate: event.correlate,
-        })
     }
 
     /// The error that `message` says, with a place in the item.
@@ -547,30 +251,6 @@ impl Section for CountFile {
             Ok((item, None))
         };
         all.iter().map(pack).collect()
-    }
-}
-
-impl SetFile {
-    /// Decides what `raw` leaves open. `number`: its place among the sets of its item, from 1.
-    fn decide(raw: Spanned<RawSet>, number: usize, text: &Text, source: &str) -> Self {
-        let place = place(text, source, &raw.span());
-        let raw = raw.into_inner();
-        let (at, until) = ([raw.at_us, raw.at_marker], [raw.until_us, raw.until_marker]);
-        let said = schedule(&Moments { at, until, wait: raw.wait });
-        let events = raw.events.into_iter().map(|event| event.0);
-        let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
-        Self {
-            schedule: said.map_err(|(span, message)| (self::place(text, source, &span), message)),
-            name: raw.name.unwrap_or_else(|| format!("set {number}")),
-            events,
-            energy: energy.into_iter().map(|one| one.event).collect(),
-            metrics: raw.metrics,
-            together: raw.together,
-            bind: BindFile::decide(raw.bind, text, source),
-            inherit: raw.inherit,
-            force: raw.force,
-            place,
-        }
     }
 }
 

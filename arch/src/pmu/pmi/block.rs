@@ -1,95 +1,34 @@
 //! What the handler needs, worked out beforehand.
 
+mod clear;
+mod destinations;
+mod empty;
+pub(super) mod offset;
+mod sample;
+mod slot;
+
+pub use sample::Sample;
+pub use slot::Slot;
+
 use super::accesses::{Accesses, Outcome};
 use super::carry::Stands;
 use super::chains::Chain;
 use super::edges::Edges;
 use super::groups::GroupLog;
 use super::handling::{AroundAll, Handling};
-use super::histogram::{Bucket, Histogram};
+use super::histogram::Histogram;
 use super::ibs::Sampling;
 use super::records_by_task::RecordsByTask;
 use super::service::REGISTERS;
 use super::table::Table;
 use super::throttle::Throttle;
 use super::timer::Times;
-use crate::descriptors::is_compatibility;
 use crate::pmu::capabilities::Counter;
 use crate::pmu::data_source::Datum;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
 use crate::pmu::window;
 use core::ops::Range;
-
-/// One counter.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[repr(C)]
-pub struct Slot {
-    /// The counter's MSR, to be set to `preset` at each overflow; 0: it just continues, unless something is carried over.
-    pub reload: u32,
-    /// The counter's MSR, to look at for an overflow where there is no status register; 0: the counter is not in use.
-    pub look_at: u32,
-    /// Where it starts from.
-    pub preset: u64,
-    /// How often it overflowed.
-    pub overflows: u64,
-    /// Of these, how many found the log full.
-    pub dropped: u64,
-    /// Periods that went by without an overflow of their own, because throttling had made the period longer.
-    pub throttled: u64,
-    /// How often the preset's period was doubled.
-    pub level: u8,
-    /// The same of the period that the counter runs now: a preset takes effect at the next overflow.
-    pub(super) running: u8,
-    /// It counts in ring 0.
-    pub(super) ring_0: bool,
-    /// A write of the counter extends its sign from bit 31.
-    pub(super) extends_sign: bool,
-    /// Most of what it has counted since an overflow that is added to the preset.
-    pub(super) carry: u32,
-    /// Bits of the counter's value.
-    pub(super) width: u64,
-    /// What it has counted since its overflows and no period has had yet.
-    pub(super) owed: u64,
-}
-
-impl Slot {
-    /// How often the period that the counter runs now was doubled.
-    #[must_use]
-    pub const fn running(&self) -> u32 {
-        self.running as u32
-    }
-}
-
-/// What one PMI leaves in the log.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[repr(C)]
-pub struct Sample {
-    /// The instruction at which the interrupt came.
-    pub rip: u64,
-    /// The counters that had overflowed, as bits of the global status.
-    pub status: u64,
-    /// The TSC.
-    pub tsc: u64,
-    /// What [`ControlBlock::task`] was.
-    pub task: u32,
-    /// The interrupted code's CS; its lowest two bits are the ring.
-    pub cs: u32,
-}
-
-impl Sample {
-    /// Ring of the interrupted code.
-    #[must_use]
-    pub const fn ring(&self) -> u8 {
-        (self.cs & 3) as u8
-    }
-
-    /// Whether 32-bit code was interrupted.
-    #[must_use]
-    pub const fn is_compatibility(&self) -> bool {
-        is_compatibility(self.cs as u64)
-    }
-}
 
 /// A function that is called in the interrupt, with the interrupted instruction's address and the counters that had
 /// overflowed, as bits of the global status. It may take no lock and not allocate: it interrupts whoever does.
@@ -191,72 +130,7 @@ pub struct ControlBlock {
     pub(super) around: AroundAll,
 }
 
-const NO_WRITE: Write = Write::new(crate::msr::Msr(0), 0);
-const NO_SLOT: Slot = Slot {
-    reload: 0,
-    look_at: 0,
-    preset: 0,
-    overflows: 0,
-    dropped: 0,
-    throttled: 0,
-    level: 0,
-    running: 0,
-    ring_0: false,
-    extends_sign: false,
-    carry: 0,
-    width: 0,
-    owed: 0,
-};
-
 impl ControlBlock {
-    /// A block that finds every interrupt spurious.
-    pub const EMPTY: Self = Self {
-        status: 0,
-        clear: 0,
-        mask: 0,
-        found: 0,
-        resume: NO_WRITE,
-        stop: NO_WRITE,
-        gate: Gate::EMPTY,
-        stops: 0,
-        shut: 0,
-        closed: [0; 2],
-        task: 0,
-        apic: 0,
-        lvt: 0,
-        stays_unmasked: false,
-        nmi: 0,
-        pmis: 0,
-        spurious: 0,
-        back_to_back: 0,
-        dropped: 0,
-        stopped: false,
-        stops_when_full: false,
-        registers: core::ptr::null_mut(),
-        groups: GroupLog::NONE,
-        start: 0,
-        histogram: None,
-        records: None,
-        ibs: None,
-        edges: None,
-        by_task: None,
-        data: None,
-        accesses: None,
-        outcomes: None,
-        chains: None,
-        data_log: core::ptr::null_mut(),
-        throttle: Throttle::NONE,
-        notify: None,
-        times: Times::EMPTY,
-        cursor: 0,
-        end: 0,
-        top: 0,
-        stands: Stands::Never,
-        keeps_periods: false,
-        slots: [NO_SLOT; SLOTS],
-        around: AroundAll::NOTHING,
-    };
-
     /// The block for the counters that `driver` has programmed: overflows are counted, counters continue from where
     /// they are.
     #[must_use]
@@ -312,78 +186,6 @@ impl ControlBlock {
         self.gate.follow(enabled);
     }
 
-    /// Takes the records of `drain` out at each interrupt of their buffer, and wherever the counters are stopped: each is
-    /// an overflow of the counters that it is of, which do not interrupt by themselves. Its store has to outlive the
-    /// block's use.
-    pub fn take_records(&mut self, drain: Drain) {
-        self.mask = self.mask & !drain.counters | drain.status().bits();
-        self.records = Some(drain);
-    }
-
-    /// What was taken out, if PEBS records are.
-    #[must_use]
-    pub fn records(&self) -> Option<&Drain> {
-        self.records.as_ref()
-    }
-
-    /// Counts the data addresses of records in the first 2^n of `buckets`, which have to outlive the block's use.
-    pub fn count_data(&mut self, buckets: &mut [Bucket]) {
-        self.data = Histogram::new(buckets);
-    }
-
-    /// The data addresses, if they are counted.
-    #[must_use]
-    pub fn data(&self) -> Option<&Histogram> {
-        self.data.as_ref()
-    }
-
-    /// Keeps the data access of each sample as well. Needs a log that is not longer, and has to outlive
-    /// the block's use.
-    pub fn data_to(&mut self, accesses: &mut [Datum]) {
-        let samples = (self.end - self.start) as usize / size_of::<Sample>();
-        if accesses.len() >= samples {
-            self.data_log = accesses.as_mut_ptr();
-        }
-    }
-
-    /// Writes samples to `log` until it is full, and counts what does not fit. The log has to outlive the block's use.
-    pub fn log_to(&mut self, log: &mut [Sample]) {
-        let range = log.as_mut_ptr_range();
-        self.start = range.start as u64;
-        self.cursor = self.start;
-        self.end = range.end as u64;
-    }
-
-    /// Keeps the registers of each sample as well, in the order of their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI,
-    /// RDI, R8 to R15. Needs a log that is not longer. As for the log, it has to outlive the block's use.
-    pub fn registers_to(&mut self, registers: &mut [[u64; REGISTERS]]) {
-        let samples = (self.end - self.start) as usize / size_of::<Sample>();
-        if registers.len() >= samples {
-            self.registers = registers.as_mut_ptr();
-        }
-    }
-
-    /// A full log stops the counters, instead of dropping what comes after.
-    pub fn stop_when_full(&mut self) {
-        self.stops_when_full = true;
-    }
-
-    /// Counts addresses in `buckets`. They have to outlive the block's use.
-    pub fn count_addresses(&mut self, buckets: &mut [Bucket]) {
-        self.histogram = Histogram::new(buckets);
-    }
-
-    /// What was counted.
-    #[must_use]
-    pub fn histogram(&self) -> Option<&Histogram> {
-        self.histogram.as_ref()
-    }
-
-    /// Calls `notify` at each interrupt.
-    pub fn notify(&mut self, notify: Notify) {
-        self.notify = Some(notify);
-    }
-
     /// Whether samples have registers.
     pub(in crate::pmu) fn needs_registers(&self) -> bool {
         !self.registers.is_null()
@@ -425,57 +227,10 @@ impl ControlBlock {
         Handling::of(self)
     }
 
-    /// Begins again with the same counters, presets and log: everything counted is 0, the log empty, the period what it
-    /// was at first. The counters themselves are the driver's to set.
-    pub fn clear(&mut self) {
-        for slot in &mut self.slots {
-            // The presets' doublings are undone: each was a shift within the counter's width.
-            let period = slot.preset.wrapping_neg() & slot.width;
-            slot.preset = (period >> slot.level).wrapping_neg() & slot.width;
-            (slot.overflows, slot.dropped, slot.throttled) = (0, 0, 0);
-            (slot.level, slot.running, slot.owed) = (0, 0, 0);
-            slot.carry_over(self.stands, self.keeps_periods);
-        }
-        (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
-        (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
-        self.throttle.clear();
-        self.times.clear();
-        for histogram in [&mut self.histogram, &mut self.data].into_iter().flatten() {
-            histogram.clear();
-        }
-        if let Some(records) = &mut self.records {
-            records.clear();
-        }
-        if let Some(sampling) = &mut self.ibs {
-            sampling.clear();
-        }
-        if let Some(by_task) = &mut self.by_task {
-            by_task.clear();
-        }
-        if let Some(edges) = &mut self.edges {
-            edges.clear();
-        }
-        if let Some(accesses) = &mut self.accesses {
-            accesses.clear();
-        }
-        if let Some(outcomes) = &mut self.outcomes {
-            outcomes.clear();
-        }
-        if let Some(chains) = &mut self.chains {
-            chains.clear();
-        }
-    }
-
     /// One counter's slot, or the timer's.
     #[must_use]
     pub fn slot(&self, index: usize) -> &Slot {
         &self.slots[index & (SLOTS - 1)]
-    }
-
-    /// Samples written to a log that began at `start`.
-    #[must_use]
-    pub fn logged(&self, start: *const Sample) -> usize {
-        (self.cursor as usize).saturating_sub(start as usize) / size_of::<Sample>()
     }
 
     /// What a counter has counted since its overflows and no period has had yet ([`Slot::owed`]).
@@ -489,47 +244,6 @@ impl ControlBlock {
     pub fn overflows(&self, counter: Counter) -> u64 {
         self.slots[counter.index()].overflows
     }
-}
-
-/// Offsets for the assembly.
-pub(super) mod offset {
-    use super::{ControlBlock, Gate, Sample, Slot};
-    use core::mem::offset_of;
-
-    pub const STATUS: usize = offset_of!(ControlBlock, status);
-    pub const CLEAR: usize = offset_of!(ControlBlock, clear);
-    pub const MASK: usize = offset_of!(ControlBlock, mask);
-    pub const FOUND: usize = offset_of!(ControlBlock, found);
-    pub const RESUME: usize = offset_of!(ControlBlock, resume);
-    pub const STOP: usize = offset_of!(ControlBlock, stop);
-    pub const APIC: usize = offset_of!(ControlBlock, apic);
-    pub const LVT: usize = offset_of!(ControlBlock, lvt);
-    pub const NMI: usize = offset_of!(ControlBlock, nmi);
-    pub const PMIS: usize = offset_of!(ControlBlock, pmis);
-    pub const SPURIOUS: usize = offset_of!(ControlBlock, spurious);
-    pub const BACK_TO_BACK: usize = offset_of!(ControlBlock, back_to_back);
-    pub const DROPPED: usize = offset_of!(ControlBlock, dropped);
-    pub const CURSOR: usize = offset_of!(ControlBlock, cursor);
-    pub const END: usize = offset_of!(ControlBlock, end);
-    pub const TASK: usize = offset_of!(ControlBlock, task);
-    pub const STOPS: usize = offset_of!(ControlBlock, stops);
-    pub const SHUT: usize = offset_of!(ControlBlock, shut);
-    pub const CLOSED: usize = offset_of!(ControlBlock, closed);
-    pub const ON: usize = offset_of!(ControlBlock, gate) + Gate::ON;
-    pub const OFF: usize = offset_of!(ControlBlock, gate) + Gate::OFF;
-    pub const UNSAMPLED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, dropped);
-    /// Its upper half: counters without a status register have 48 bits.
-    pub const TOP_HIGH: usize = offset_of!(ControlBlock, top) + 4;
-    pub const RELOAD: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, reload);
-    pub const PRESET: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, preset);
-    pub const LOOK_AT: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, look_at);
-    pub const CARRY: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, carry);
-    pub const OWED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, owed);
-    pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, overflows);
-    /// A slot is 2^6 bytes, which the assembly shifts by.
-    const _: () = assert!(size_of::<Slot>() == 64);
-    /// The assembly writes samples.
-    const _: () = assert!(size_of::<Sample>() == 32 && offset_of!(Sample, task) == 24);
 }
 
 #[cfg(test)]

@@ -1,180 +1,19 @@
 //! Architectural PEBS against a model of a few registers, made here out of Linux' definitions alone.
 
+mod processor;
+mod switching;
+
 use super::access::Registers;
-use super::pebs::{Architectural, Contents, DataConfig, Drain, Format, Groups, Store};
+use super::pebs::{DataConfig, Drain, Format, Groups, Store};
 use super::pmi::{Bucket, ControlBlock, Interrupted, Raw, drain, service};
-use super::registers::GlobalStatus;
 use super::*;
-use crate::msr::{Absent, Msr};
-use raw_cpuid::CpuIdResult;
-use std::collections::BTreeMap;
+use crate::msr::Msr;
+use processor::Small;
 
 const PERIOD: u64 = 4;
 const BASE: u32 = 0x3f4;
 const INDEX: u32 = 0x3f5;
 const WIDTH: u64 = (1 << 48) - 1;
-
-/// Registers, eight counters and three fixed ones. Every counter that is on counts each instruction.
-struct Small {
-    msrs: BTreeMap<u32, u64>,
-    /// Counters whose overflow has armed them.
-    armed: Vec<u32>,
-    /// Leaf 0x23.4 EBX.
-    groups: u32,
-    interrupts: u64,
-}
-
-impl Small {
-    fn new() -> Self {
-        let counters = (0..8).flat_map(|n| (0x1900 + 4 * n..).take(4));
-        let fixed = (0..3).flat_map(|n| [0x1980, 0x1982, 0x1983].map(|msr| msr + 4 * n));
-        let others = [0x1d9, 0x345, 0x38d, 0x38e, 0x38f, 0x390, 0x391, 0x392, BASE, INDEX, 0x3f6];
-        let mut msrs: BTreeMap<u32, u64> =
-            counters.chain(fixed).chain(others).map(|msr| (msr, 0)).collect();
-        // Format 15, full-width writes.
-        msrs.insert(0x345, 0x2f00);
-        Self { msrs, armed: Vec::new(), groups: 0x6002_0378, interrupts: 0 }
-    }
-
-    fn get(&self, msr: u32) -> u64 {
-        self.msrs[&msr]
-    }
-
-    /// An instruction retires, the n-th.
-    fn retire(&mut self, n: u64) {
-        let control = self.get(0x38f);
-        if self.get(0x38e) & 1 << 59 != 0 {
-            return;
-        }
-        let general =
-            (0..8).filter(|i| self.get(0x1901 + 4 * i) & 1 << 22 != 0).map(|i| (i, 0x1900 + 4 * i));
-        let fixed = (0..3)
-            .filter(|i| self.get(0x38d) >> (4 * i) & 3 != 0)
-            .map(|i| (32 + i, 0x1980 + 4 * i));
-        let on: Vec<(u32, u32)> =
-            general.chain(fixed).filter(|(bit, _)| control >> bit & 1 != 0).collect();
-        for (bit, msr) in on {
-            let config = self.get(msr + 3);
-            if config >> 63 == 0 {
-                let next = (self.get(msr) + 1) & WIDTH;
-                self.msrs.insert(msr, next);
-                continue;
-            }
-            if let Some(place) = self.armed.iter().position(|one| *one == bit) {
-                self.armed.remove(place);
-                self.msrs.insert(msr, config & 0xffff_ffff | WIDTH & !0xffff_ffff);
-                self.write(n, bit, config);
-                continue;
-            }
-            let next = (self.get(msr) + 1) & WIDTH;
-            self.msrs.insert(msr, next);
-            if next == 0 {
-                self.armed.push(bit);
-            }
-        }
-    }
-
-    /// Writes the record of the n-th instruction, if the buffer is on and has room.
-    fn write(&mut self, n: u64, bit: u32, config: u64) {
-        let index = self.get(INDEX);
-        if index >> 32 & 1 == 0 {
-            return;
-        }
-        let mut words = vec![0, 0, 0x1000 + n, 1 << bit, 10 * n, 1 << 16 | 7, 0, 0];
-        if config >> 62 & 1 != 0 {
-            words.extend([0x5000 + n, 0, 0, 0, 0, 0x21, 0x0012_0000_0034, 0]);
-        }
-        if config >> 61 & 1 != 0 {
-            words.extend([0x202, 0x1001 + n]);
-            words.extend((0..16).map(|r| 100 * n + r));
-            words.extend([0xdead, 0]);
-        }
-        if config >> 49 & 1 != 0 {
-            words.extend([2, 0]);
-            words.extend((0..32).map(|half| 1000 * n + half));
-        }
-        if config >> 40 & 3 == 3 {
-            words.extend([0, 1, 4, 0, 0, 0]);
-            words.extend((0..4).flat_map(|b| [0x2000 + b, 0x3000 + b, b]));
-        }
-        if config >> 36 & 7 != 0 {
-            let allowed: u64 =
-                (0..8).filter(|i| self.get(0x1903 + 4 * i) >> 35 & 1 != 0).map(|i| 1 << i).sum();
-            words.extend([allowed, 0]);
-            words
-                .extend((0..8).filter(|i| allowed >> i & 1 != 0).map(|i| self.get(0x1900 + 4 * i)));
-        }
-        if words.len() % 2 != 0 {
-            words.push(0);
-        }
-        words[0] = (config >> 36 << 36) | (8 * words.len() as u64);
-        let size = 4096 << (self.get(BASE) & 0x1f);
-        let at = index & 0x7ff_fff0;
-        let behind = at + 8 * words.len() as u64;
-        if behind > size {
-            self.msrs.insert(INDEX, index | 1 << 31);
-            return;
-        }
-        let to = (self.get(BASE) & !0xfff) + at;
-        for (place, word) in (0..).zip(words) {
-            // SAFETY: the driver's buffer, which is as large as it says.
-            unsafe { ((to + 8 * place) as *mut u64).write_volatile(word) };
-        }
-        self.msrs.insert(INDEX, index & !0x7ff_fff0 | behind);
-        if behind >> 4 >= index >> 36 & 0x7f_ffff && self.get(0x38e) >> 54 & 1 == 0 {
-            let status = self.get(0x38e);
-            self.msrs.insert(0x38e, status | 1 << 54);
-            self.interrupts += 1;
-        }
-    }
-}
-
-impl Registers for Small {
-    fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
-        let [eax, ebx, ecx, edx] = match (leaf, subleaf) {
-            (0, _) => [0x23, 0x756e_6547, 0x6c65_746e, 0x4965_6e69],
-            // Panther Lake: family 6, model 0xCC. PDCM; no debug store.
-            (1, _) => [0xc06c0, 0, 1 << 15, 0],
-            (7, 0) => [1, 0, 0, 0],
-            (7, 1) => [1 << 8, 0, 0, 0],
-            (0xa, _) => [0x0830_0806, 0, 7, 0x603],
-            (0x23, 0) => [0b11_1011, 3, 0, 0],
-            (0x23, 1) => [0xff, 7, 0, 0],
-            (0x23, 3) => [0xff, 0, 0, 0],
-            (0x23, 4) => [0, self.groups, 0, 0],
-            (0x23, 5) => [0x7f, 1, 1, 1],
-            _ => [0; 4],
-        };
-        CpuIdResult { eax, ebx, ecx, edx }
-    }
-
-    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
-        self.msrs.get(&msr.0).copied().ok_or(Absent)
-    }
-
-    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
-        let reserved = match msr.0 {
-            BASE => 0xfe0 | u64::MAX << 52,
-            INDEX => 0xf | 0xf << 27 | 7 << 33 | u64::MAX << 59,
-            0x1900.. if msr.0 % 4 == 3 => !(u64::from(self.groups) << 32 | 0xffff_ffff | 1 << 63),
-            _ => 0,
-        };
-        if value & reserved != 0 || !self.msrs.contains_key(&msr.0) {
-            return Err(Absent);
-        }
-        match msr.0 {
-            0x390 => *self.msrs.get_mut(&0x38e).unwrap() &= !value,
-            _ => {
-                self.msrs.insert(msr.0, value);
-            }
-        }
-        Ok(())
-    }
-
-    fn rdpmc(&mut self, _: u32) -> Result<u64, Absent> {
-        Err(Absent)
-    }
-}
 
 /// The handler's way to it.
 struct Handler<'a>(&'a mut Small);
@@ -337,64 +176,6 @@ fn s1_a_full_architectural_buffer_is_told_and_goes_on() {
     assert_eq!(small.get(INDEX), store.index().0);
 }
 
-#[test]
-fn s1_architectural_pebs_is_switched_off_by_name_and_given_back() {
-    let config = DataConfig { groups: Groups::COUNTERS, general: 0b11, ..DataConfig::BASIC };
-    let (mut small, mut driver, store, mut drain) = recording(Counter::General(1), config, [8, 8]);
-    assert_eq!(small.get(BASE), store.base().unwrap().bits());
-    assert_eq!(small.get(0x1903), 1 << 35 | 1 << 36, "allowed in the others' records");
-    assert_eq!(small.get(0x1907) >> 32, 1 << 31 | 0b11 << 3, "and writes them");
-    assert_eq!(driver.recording(), 0b10);
-    (1..=8).for_each(|n| small.retire(n));
-    let mut values = Vec::new();
-    while drain.fetch(ports(&mut small)) {
-        drain.run(|taken| values.push(taken.snapshot.unwrap().values.to_vec()));
-    }
-    // Its own value is the reload's.
-    assert_eq!(values, vec![vec![0, WIDTH - 2]; 2]);
-    driver.release(&mut small, Counter::General(1)).unwrap();
-    assert_eq!((small.get(0x1907), driver.recording()), (0, 0));
-    driver.reset(&mut small).unwrap();
-    assert!([BASE, INDEX, 0x1903].map(|msr| small.get(msr)).iter().all(|value| *value == 0));
-    // A fixed counter without it, a counter above, an interrupt of its own, another format's store, groups that are not there.
-    let precise = INSTRUCTIONS.with_records();
-    let mut refused = |counter, selection: &Selection| {
-        driver.program(&mut small, counter, selection).unwrap_err().to_string()
-    };
-    assert!(refused(Counter::Fixed(1), &precise).contains("does not offer it there"));
-    assert!(refused(Counter::General(7), &precise).contains("does not offer it there"));
-    let both = Selection { interrupt: true, ..precise };
-    assert!(refused(Counter::General(0), &both).contains("the PEBS buffer raises"));
-    let other = Store::new(Format::Skylake, 4, 2);
-    assert!(driver.use_store(&mut small, &other).unwrap_err().to_string().contains("format"));
-    small.groups = 0x2000_0000;
-    let driver = Driver::new(find(&mut small).unwrap());
-    let samples = Store::new(Format::Architectural, 4, 2);
-    assert!(driver.use_store(&mut small, &samples).unwrap_err().to_string().contains("groups"));
-}
-
-#[test]
-fn s1_what_held_architectural_pebs_gets_it_back() {
-    let mut small = Small::new();
-    let found = [(BASE, 0x12_3004), (INDEX, 0xf00 << 36 | 1 << 32 | 0x120), (0x190b, 1 << 61 | 5)];
-    small.msrs.extend(found);
-    let has = find(&mut small).unwrap();
-    let own = Ownership::claim(&mut small, &has);
-    assert!([INDEX, 0x190b].map(|msr| small.get(msr)).iter().all(|value| *value == 0));
-    small.msrs.extend([(BASE, 0x7000), (INDEX, 1), (0x190b, 7)]);
-    own.restore(&mut small);
-    assert_eq!(found.map(|(msr, _)| (msr, small.get(msr))), found);
-}
-
-#[test]
-fn s1_the_status_of_architectural_records_is_bit_54() {
-    let (_, driver, mut store, drain) = recording(Counter::General(0), DataConfig::SAMPLES, [8, 4]);
-    assert_eq!((drain.status(), 1 << 54), (GlobalStatus::RECORDS, GlobalStatus::RECORDS.bits()));
-    let drain = Drain::new(&mut store, driver.recording());
-    assert_eq!(drain.format(), Format::Architectural);
-    assert_eq!(Contents::BASIC.bits(), Architectural::default().encode()[0] & !0xffff);
-}
-
 /// The emulated PMU was written apart from this driver.
 #[test]
 fn s1_every_group_of_an_architectural_record_is_what_retired() {
@@ -449,55 +230,4 @@ fn s1_every_group_of_an_architectural_record_is_what_retired() {
     assert_eq!((seen, drain.records, drain.full, drain.malformed), (25, 25, 0, 0));
     assert_eq!(pieces, 50, "each came in two fragments");
     assert!(!store.is_overrun());
-}
-
-/// Sub-leaf 5 offers seven of the eight counters, and one of the fixed ones: the registers of the others are left alone.
-#[test]
-fn s1_only_counters_that_write_records_are_told_what_these_have() {
-    const OTHERS: [u32; 3] = [0x191f, 0x1987, 0x198b];
-    let mut small = Small::new();
-    for msr in OTHERS {
-        small.msrs.insert(msr, 0x55);
-    }
-    let has = find(&mut small).unwrap();
-    let own = Ownership::claim(&mut small, &has);
-    assert_eq!([0x191b, 0x1983].map(|msr| own.found(Msr(msr))), [Some(0); 2]);
-    let mut driver = Driver::new(has);
-    let store = Store::new(Format::Architectural, 4, 2);
-    driver.use_store(&mut small, &store).unwrap();
-    assert_eq!([0x191b, 0x1983].map(|msr| small.get(msr) >> 61), [0b11; 2]);
-    driver.reset(&mut small).unwrap();
-    assert_eq!([0x191b, 0x1983].map(|msr| small.get(msr)), [0; 2]);
-    for msr in OTHERS {
-        assert_eq!((own.found(Msr(msr)), small.get(msr)), (None, 0x55), "{msr:#x}");
-    }
-}
-
-#[test]
-fn s1_a_counter_that_is_programmed_again_goes_on_writing_records() {
-    let (mut small, mut driver, ..) = recording(Counter::General(2), DataConfig::SAMPLES, [8, 4]);
-    let before = small.get(0x190b);
-    assert_eq!(before >> 63, 1);
-    driver.program(&mut small, Counter::General(2), &INSTRUCTIONS.with_records()).unwrap();
-    assert_eq!(small.get(0x190b), before);
-}
-
-/// The debug store is not architectural PEBS': what its register holds is somebody else's.
-#[test]
-fn i6_the_debug_store_is_saved_where_it_takes_the_records() {
-    let found = |pebs, architectural: bool| {
-        let mut small = Small::new();
-        small.msrs.insert(0x600, 0x77);
-        small.msrs.insert(0x3f1, 0);
-        let mut has = find(&mut small).unwrap();
-        has.pebs = pebs;
-        if !architectural {
-            has.architectural_pebs = None;
-        }
-        Ownership::claim(&mut small, &has).found(numbers::DS_AREA)
-    };
-    assert_eq!(
-        [found(true, true), found(true, false), found(false, false)],
-        [None, Some(0x77), None]
-    );
 }

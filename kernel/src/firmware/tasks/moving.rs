@@ -1,7 +1,7 @@
 //! Tasks that move, on the processors that hand them to each other.
 
 use super::local::LocalTasks;
-use super::{Phase, Places, together};
+use super::together::{Phase, Places, together};
 use crate::firmware::per_cpu::AllProcessors;
 use crate::firmware::probe;
 use alloc::vec::Vec;

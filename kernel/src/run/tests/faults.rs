@@ -1,6 +1,8 @@
 //! What goes wrong with an item, and what becomes of the others.
 
 use super::*;
+use crate::snippet::fault;
+use protocol::record::Hex;
 
 #[test]
 fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {

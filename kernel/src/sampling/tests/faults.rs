@@ -2,6 +2,7 @@
 
 use super::*;
 use arch::pmu::FreezeKind;
+use pmu_model::Mutation;
 
 /// Samples, and holds the result to what the code does: 1,000 instructions.
 fn sampled(model: Model, fault: Mutation) -> Result<SampleResult, String> {

@@ -1,6 +1,8 @@
 //! Loads and stores by one word, and what is told of their data.
 
 use super::*;
+use arch::pmu::find;
+use pmu_model::{Pmu as Registers_, Timing};
 use protocol::record::SourceCount;
 
 /// Each model with a counter that the event of loads can be on: there is no table here that says so.

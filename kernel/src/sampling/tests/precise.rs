@@ -1,6 +1,7 @@
 //! PEBS: each record is a sample of the instruction itself.
 
 use super::*;
+use pmu_model::Mutation;
 use protocol::record::SampledCount;
 
 /// Models with an event of theirs that every instruction is and that is precise.

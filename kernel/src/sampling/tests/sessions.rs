@@ -3,6 +3,7 @@
 use super::*;
 use arch::msr::{Absent, Msr};
 use arch::pmu::numbers::DEBUGCTL;
+use pmu_model::Pmu as Registers_;
 
 #[test]
 fn c5_a_session_starts_again_with_one_call() {

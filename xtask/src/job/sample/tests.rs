@@ -1,6 +1,10 @@
 use super::super::file::parse;
 use super::super::{Purpose, pack as pack_job};
 use super::*;
+use crate::job::workload::DEFAULT_LIMIT_US;
+use protocol::job::Item;
+use protocol::sampling::{OnFull, Rate};
+use protocol::workload::Ring;
 
 fn sampling(rest: &str) -> Result<(Sampling<'static>, TaskCode), String> {
     let text = format!("[[sample]]\nasm = 'nop; here: nop; 2: nop; .Lx: nop'\n{rest}");

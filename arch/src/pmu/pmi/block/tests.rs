@@ -1,9 +1,11 @@
 //! The block as the handlers read it.
 
+use super::empty::NO_SLOT;
 use super::*;
 use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
 use crate::pmu::LbrKind;
 use crate::pmu::pebs::{Format, Store};
+use crate::pmu::pmi::Bucket;
 use crate::pmu::pmi::{Chain, Edge};
 
 #[test]

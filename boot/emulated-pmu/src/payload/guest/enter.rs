@@ -1,0 +1,101 @@
+//! The guest runs until its next exit, and the plugin is told.
+
+use super::Guest;
+use crate::payload::nested_guest;
+use crate::payload::plugin::Left;
+use crate::payload::port::{tsc, write_debug_7};
+use crate::payload::switch;
+use crate::payload::{clock, events, statistics};
+use core::arch::asm;
+use emulated_pmu::control::enterable_code_segment;
+use emulated_pmu::translator;
+use emulated_pmu::vmcb::{Event, exit};
+use plugin_channel::Place;
+use pmu_model::Ring;
+
+/// DR7: the enables, local and global, of all four breakpoints.
+const DR7_ENABLES: u64 = 0xff;
+
+/// All kinds of branches, by [`pmu_model::BranchKind::ALL`].
+const EVERY_KIND: u32 = (1 << pmu_model::BranchKind::ALL.len()) - 1;
+
+impl Guest {
+    /// Runs the guest until its next exit; returns the instructions that retired, or with no plugin those that the TSC
+    /// counted.
+    pub fn enter(&mut self, alarm_ns: u64) -> u64 {
+        if !matches!(self.event, Some(Event::SoftwareInterrupt { .. })) {
+            self.software_interrupt_bytes = 0;
+        }
+        let ring = self.next_ring();
+        let delivers = self.event.is_some();
+        if delivers {
+            self.runs = Default::default();
+            self.string_touched = false;
+        }
+        let event = self.event.take();
+        self.vmcb.set_event(event);
+        let opens = nested_guest::merge::begin(self, event);
+        if core::mem::take(&mut self.keeps_interrupts_out) {
+            self.vmcb.keep_interrupts_out();
+        }
+        if self.is_long_mode() {
+            self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
+        }
+        // QEMU sets its breakpoints when software writes to DR7, not when VMRUN loads it.
+        let breakpoints = self.vmcb.dr7 & DR7_ENABLES != 0;
+        if breakpoints {
+            write_debug_7(self.vmcb.dr7);
+        }
+        self.tell_entry(ring, delivers);
+        if opens {
+            // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
+            unsafe { asm!("sti", options(nomem, nostack)) };
+        }
+        let entered = tsc();
+        // SAFETY: SVM on, GIF 0, the block prepared by the caller.
+        let ticks =
+            unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
+        if opens {
+            // SAFETY: GIF is still 0.
+            unsafe { asm!("cli", options(nomem, nostack)) };
+        }
+        nested_guest::merge::end(self, event);
+        if breakpoints {
+            write_debug_7(0);
+        }
+        if let Some(vector) = self.vmcb.undelivered() {
+            self.waiting.insert(vector);
+        }
+        statistics::exit(self.vmcb.exit_code, entered.wrapping_sub(clock::left()), ticks);
+        clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
+        let instructions = self.calibration.instructions(ticks);
+        instructions.wrapping_add(self.tell_exit(ring))
+    }
+
+    /// Tells the plugin that the guest is about to run.
+    fn tell_entry(&mut self, ring: Ring, delivers: bool) {
+        let rip = self.linear_rip();
+        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return };
+        let kinds = self.counting.recorded_kinds(ring).unwrap_or(EVERY_KIND);
+        plugin.enter(rip, delivers, translator::parts(&self.needs, ring), kinds);
+    }
+
+    /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
+    fn tell_exit(&mut self, ring: Ring) -> u64 {
+        const DEBUG: u64 = exit::EXCEPTION + 1;
+        let behind = self.behind();
+        let place = match self.vmcb.exit_code {
+            exit::INTR | exit::VIRTUAL_IRQ | exit::NMI | DEBUG => Place::Boundary,
+            _ if self.is_in_delivery() => Place::Boundary,
+            _ => Place::Instruction,
+        };
+        let counts = self.needs.stepping_in(ring);
+        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
+        let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
+        if stopped {
+            // It may have come as the exit, or wait after another one.
+            events::take_own_nmi(self);
+        }
+        instructions
+    }
+}

@@ -1,0 +1,58 @@
+//! The events of an item, as they are requested of the PMU.
+
+use crate::events::Known;
+use crate::sampling::{ibs, memory};
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::Capabilities;
+use protocol::record::Uncounted;
+use protocol::sampling::Sampling;
+
+/// The events of an item, with those that instruction-based sampling takes as what counts beside it.
+pub(super) struct Requested<'a> {
+    pub(super) texts: Vec<Cow<'a, str>>,
+    /// Texts of the job that others stand for: by their number among the events.
+    pub(super) renamed: Vec<(usize, String)>,
+    /// The one that it takes: its number among all, and what is sampled.
+    pub(super) ibs: Option<(usize, ibs::IbsEvent)>,
+    pub(super) refused: Vec<Uncounted>,
+}
+
+impl<'a> Requested<'a> {
+    pub(super) fn of(item: &'a Sampling, known: &Known, has: &Capabilities) -> Self {
+        let (texts, renamed, refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut requested = Self { texts, renamed, ibs: None, refused };
+        for (number, event) in item.events.iter().enumerate() {
+            let text = &event.event;
+            let by_ibs = match memory::requested(text, has) {
+                Some(Ok(memory::Requested::Event(stands))) => {
+                    requested.texts.push(Cow::Owned(stands.clone()));
+                    requested.renamed.push((number, stands));
+                    continue;
+                }
+                Some(Ok(memory::Requested::Ibs(event))) => Some(Ok(event)),
+                Some(Err(reason)) => Some(Err(reason)),
+                None => ibs::requested(text, item.precise, known, has),
+            };
+            match by_ibs {
+                None => requested.texts.push(text.clone()),
+                Some(Ok(ibs_event)) if requested.ibs.is_none() => {
+                    requested.texts.push(Cow::Borrowed(ibs_event.beside()));
+                    requested.ibs = Some((number, ibs_event));
+                }
+                Some(result) => {
+                    let reason = result.err().unwrap_or_else(|| ibs::ONE.to_string());
+                    requested.refused.push(Uncounted { event: text.to_string(), reason });
+                }
+            }
+        }
+        requested
+    }
+
+    /// What an event is called in the report: as the job has it.
+    pub(super) fn name(&self, item: &Sampling, event: String) -> String {
+        let stands = self.renamed.iter().find(|(_, text)| *text == event);
+        stands.map_or(event, |(number, _)| item.events[*number].event.to_string())
+    }
+}

@@ -1,0 +1,134 @@
+//! The keys of `[[sample]]`, as written.
+
+use crate::compare::LimitTable;
+use crate::events::EventText;
+use crate::job::assemble::Syntax;
+use crate::job::expect::RawExpect;
+use crate::job::function::{Argument, RawFiles};
+use crate::job::memory::MemoryFile;
+use crate::job::only::RawOnly;
+use crate::job::schema::{ExpectText, FilesText, Width};
+use crate::job::workload::RawTask;
+use crate::metrics::Asked;
+use protocol::bits::Bits;
+use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Code that is sampled while it runs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Sample")]
+pub(crate) struct RawSample {
+    pub(super) name: Option<String>,
+    /// The code, if there is one task.
+    #[schemars(with = "Option<String>")]
+    pub(super) asm: Option<Spanned<String>>,
+    #[schemars(with = "Option<FilesText>")]
+    pub(super) object: Option<RawFiles>,
+    pub(super) function: Option<String>,
+    pub(super) args: Option<Vec<Argument>>,
+    pub(super) setup: Option<String>,
+    pub(super) teardown: Option<String>,
+    /// Code that runs once, before it.
+    #[schemars(with = "Option<String>")]
+    pub(super) init: Option<Spanned<String>>,
+    pub(super) syntax: Option<Syntax>,
+    /// How often the code runs. Default: 1.
+    pub(super) turns: Option<u64>,
+    #[schemars(with = "Option<Width>")]
+    pub(super) bits: Option<Bits>,
+    /// What samples are taken by, each with a period or a frequency.
+    #[serde(default)]
+    pub(super) events: Vec<RawEvent>,
+    /// Events from one sample to the next, if an event does not say.
+    pub(super) period: Option<u64>,
+    /// Samples a second, if an event does not say.
+    pub(super) frequency: Option<u32>,
+    /// Sample by a timer, every so many nanoseconds.
+    pub(super) interval_ns: Option<u64>,
+    /// What is kept of the samples. Default: histogram.
+    #[serde(default)]
+    pub(super) keep: Keep,
+    /// Entries of the log or of the histogram of each processor. Default: 4096, divided by the number of processors with a task.
+    pub(super) capacity: Option<u32>,
+    /// What happens when there is no room. Default: drop.
+    #[serde(default)]
+    pub(super) on_full: OnFull,
+    /// How the interrupt comes. Default: fixed.
+    #[serde(default)]
+    pub(super) delivery: Delivery,
+    /// How counters are kept from counting the handler. Default: auto.
+    #[serde(default)]
+    pub(super) freeze: Freeze,
+    /// General registers that are kept with each sample.
+    #[serde(default)]
+    pub(super) registers: Vec<String>,
+    /// Keep the vector registers XMM0 to XMM15 with each sample, out of PEBS records. Default: false.
+    #[serde(default)]
+    pub(super) vectors: bool,
+    /// Events that are counted beside, and whose counters' values are kept with each sample, out of PEBS records.
+    #[serde(default)]
+    pub(super) counters: Vec<EventText>,
+    /// Interrupts in a millisecond above which the period is made longer.
+    pub(super) limit_per_ms: Option<u32>,
+    /// Sample the instruction itself: by PEBS records, on AMD by IBS. Default: false.
+    #[serde(default)]
+    pub(super) precise: bool,
+    /// Count the branches that the processor recorded before each sample. Default: false.
+    #[serde(default)]
+    pub(super) branches: bool,
+    /// With IBS: periods are random, and the given one is their mean. Default: false.
+    #[serde(default)]
+    pub(super) randomise: bool,
+    /// The calls that led to each sample. lbr: by branch records in call-stack mode, of Intel's processors from Haswell on.
+    pub(super) call_graph: Option<CallGraph>,
+    /// Estimate the events of some instructions only, by the samples that are of those. It needs precise and keep = "samples".
+    pub(super) only: Option<RawOnly>,
+    pub(super) tick_ns: Option<u64>,
+    pub(super) jitter: Option<u64>,
+    pub(super) limit_us: Option<u64>,
+    #[schemars(with = "Option<ExpectText>")]
+    pub(super) expect: Option<RawExpect>,
+    pub(super) allow_uncounted: Option<bool>,
+    pub(super) limits: Option<LimitTable>,
+    /// Metrics to show, of the counts beside the samples: of events that are sampled.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub(super) metrics: Vec<Asked>,
+    /// Memory besides the areas of each task; all of them share it.
+    #[serde(default)]
+    pub(super) memory: Vec<MemoryFile>,
+    /// Tasks, in place of one code.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawTask>")]
+    pub(super) task: Vec<Spanned<RawTask>>,
+}
+
+/// `"cycles"`, or with a rate of its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "an event, or { event = ..., period = ... }, or { event = ..., frequency = ... }"
+)]
+#[schemars(rename = "SampledBy")]
+pub(super) enum RawEvent {
+    Plain(EventText),
+    Own(OwnRate),
+}
+
+/// An event with a rate of its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SampledEvent")]
+pub(super) struct OwnRate {
+    /// The event.
+    pub(super) event: EventText,
+    /// Events from one sample to the next.
+    pub(super) period: Option<u64>,
+    /// Samples a second.
+    pub(super) frequency: Option<u32>,
+    /// With mem-loads: of loads that take longer than so many cycles alone. Default: 3.
+    pub(super) latency: Option<u32>,
+}

@@ -1,0 +1,46 @@
+//! Values of counters and vector registers at each sample.
+
+use super::*;
+
+#[test]
+fn s1_values_of_counters_and_vector_registers_have_tables() {
+    let mut chunks = Vec::new();
+    for (first, values) in [(0u64, vec![100u64, 7, 177, 7]), (2, vec![260, 9])] {
+        let mut chunk = Samples { item: 4, first, ..Samples::default() };
+        let mut last = [0; 2];
+        for n in 0..values.len() as u64 / 2 {
+            chunk.push(&mut last, 0x1000, n, 1, 0);
+            // XMM3 alone is not 0, and twice the same.
+            let vectors = (0..32).map(|half| if half == 7 { (first + n) / 2 + 1 } else { 0 });
+            chunk.vectors.extend(vectors.map(Hex));
+        }
+        chunk.values = values;
+        chunks.push(Record::Samples(chunk));
+    }
+    let values = vec!["cycles".to_string(), "r00c4".to_string()];
+    chunks.push(Record::Sample(SampleResult { addresses: vec![], values, ..result() }));
+    let whole = report(chunks);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let [cycles, branches] = &profile.values[..] else { panic!("{:?}", profile.values) };
+    assert_eq!((cycles.samples, cycles.ends, cycles.steps), (3, [100, 260], Some((77, 80.0, 83))));
+    assert_eq!((branches.ends, branches.steps), ([7, 9], Some((0, 1.0, 2))));
+    let [row] = &profile.vectors[..] else { panic!("{:?}", profile.vectors) };
+    assert_eq!((&*row.name, row.different, row.ends), ("xmm3", 2, [1 << 64, 2 << 64]));
+    let context = Context::default();
+    let text = render(&whole, &context, Format::Table);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["cycles 3 100 260 77 80.0 83", "xmm3 2 0x00000000000000010000000000000000"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let csv = render(&whole, &context, Format::Csv);
+    for part in [
+        "value of cycles from sample to sample, least",
+        "value of r00c4 at the last sample,9,9",
+        "different values of xmm3,2,2",
+    ] {
+        assert!(csv.contains(part), "{part}: {csv}");
+    }
+    let json = render(&whole, &context, Format::Json);
+    assert!(json.contains("\"values\":[100,7,177,7]") || json.contains("\"values\": ["), "{json}");
+}
