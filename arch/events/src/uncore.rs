@@ -13,16 +13,13 @@ pub enum Unit {
     Arbiter,
     /// The server's caching agents: CBo or CHA, each with a slice of the last-level cache.
     Caching,
-    /// The server's power control unit.
-    Power,
 }
 
 /// Each with its name, which is that of perf's PMU.
-pub const NAMES: [(Unit, &str); 5] = [
+pub const NAMES: [(Unit, &str); 4] = [
     (Unit::Clock, "uncore_clock"),
     (Unit::Arbiter, "uncore_arb"),
     (Unit::Caching, "uncore_cha"),
-    (Unit::Power, "uncore_pcu"),
     (Unit::Caching, "uncore_cbox"),
 ];
 
@@ -56,7 +53,7 @@ pub struct Event {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refused<'a> {
     /// No such part, or none that is counted.
-    #[error("{0}: counted are uncore_clock, uncore_arb, uncore_cha (uncore_cbox) and uncore_pcu")]
+    #[error("{0}: counted are uncore_clock, uncore_arb and uncore_cha (uncore_cbox)")]
     Unit(&'a str),
     /// It has no code.
     #[error("an event of the uncore is given by its code: event=0x81,umask=0x1")]
@@ -127,7 +124,7 @@ mod tests {
 
     #[test]
     fn s3_events_of_the_uncore_are_codes_in_the_bits_of_the_registers() {
-        for (index, (unit, name)) in NAMES.iter().take(4).enumerate() {
+        for (index, (unit, name)) in NAMES.iter().take(3).enumerate() {
             assert_eq!((*unit as usize, unit.name()), (index, *name));
         }
         let event = |unit, select| Event { unit, select, filter: 0, first: false };
