@@ -105,11 +105,12 @@ static SANDY_BRIDGE: [Kind; 2] =
     [clock(0x394, 0x395, SNB_GLOBAL), Kind { global: SNB_GLOBAL, ..ARBITER }];
 static SKYLAKE: [Kind; 2] =
     [clock(0x394, 0x395, SKL_GLOBAL), Kind { global: SKL_GLOBAL, ..ARBITER }];
-/// Its arbiter has the second counter only, and Linux enables nothing else.
-static ICE_LAKE: [Kind; 2] = [
-    clock(0x394, 0x395, None),
-    Kind { units: &[(0x3b1, 0, 1)], counters: 1, first_only: &[], ..ARBITER },
-];
+/// The second counter only (perfmon, `icelake_uncore.json`).
+const SECOND: Kind = Kind { units: &[(0x3b1, 0, 1)], counters: 1, first_only: &[], ..ARBITER };
+/// Linux enables nothing else.
+static ICE_LAKE: [Kind; 2] = [clock(0x394, 0x395, None), SECOND];
+static ROCKET_LAKE: [Kind; 2] =
+    [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..SECOND }];
 static TIGER_LAKE: [Kind; 2] =
     [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..ARBITER }];
 static ALDER_LAKE: [Kind; 2] = [
@@ -155,7 +156,8 @@ pub(super) fn of(model: u32) -> &'static [Kind] {
         0x2a | 0x3a | 0x3c | 0x45 | 0x46 | 0x3d | 0x47 => &SANDY_BRIDGE,
         0x4e | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6 => &SKYLAKE,
         0x7d | 0x7e => &ICE_LAKE,
-        0x8c | 0x8d | 0xa7 => &TIGER_LAKE,
+        0x8c | 0x8d => &TIGER_LAKE,
+        0xa7 => &ROCKET_LAKE,
         0x97 | 0x9a | 0xb7 | 0xba | 0xbf => &ALDER_LAKE,
         0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 => &METEOR_LAKE,
         0xbd => &LUNAR_LAKE,

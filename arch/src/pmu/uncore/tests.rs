@@ -99,7 +99,8 @@ fn s3_the_clients_counters_count_and_are_as_before() {
     assert_eq!(machine.has[&0xe01], 0x2000_001f);
     assert_eq!([machine.has[&0x3b2], machine.has[&0x3b3]], [0x140_0280, 0x40_0181]);
     assert_eq!(machine.has[&0x394], 0x40_0000);
-    for (requests, outstanding) in [(5, 7), (0, 0), (1 << 43, 1 << 44 >> 1)] {
+    // The last goes over 44 bits.
+    for (requests, outstanding) in [(5, 7), (0, 0), (1 << 43, 1 << 43), (1 << 43, 1 << 43)] {
         running.begin(&mut machine);
         machine.add(0x3b1, requests);
         machine.add(0x3b0, outstanding);
@@ -250,4 +251,30 @@ fn s3_registers_are_where_the_sources_have_them() {
     let listed = [0, 17, 18, 33, 34, 39].map(|place: usize| icelake[place]);
     assert_eq!(listed, [0x2a0, 0x38e, 0x3aa, 0x47c, 0, 0x46]);
     assert_eq!(icelake.len(), 40);
+}
+
+/// The driver against the register-level model.
+#[test]
+fn s3_on_the_emulated_skylake_requests_are_lines_that_the_last_level_lacks() {
+    use pmu_model::{Delta, Host, Model, Occurrence, Pmu, Ring, Timing};
+    let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::DEFAULT);
+    let requests = event(Unit::Arbiter, 0x181);
+    let uncore = Uncore::find(&pmu).unwrap();
+    let [round] = &uncore.rounds(&[vec![requests, event(Unit::Arbiter, 0x280)]])[..] else {
+        panic!()
+    };
+    let mut running = Uncore::program(round, &mut pmu).unwrap();
+    running.begin(&mut pmu);
+    let missed =
+        Delta::bulk(Ring::Kernel, 9).with(Occurrence::LlcMiss, 7).with(Occurrence::LoadLlcMiss, 4);
+    pmu.advance(&missed);
+    running.end(&mut pmu);
+    let first = round.iter().position(|placed| placed.event == requests).unwrap();
+    assert_eq!([running.counts()[first], running.counts()[1 - first]], [7, 4]);
+    running.release(&mut pmu);
+    for msr in [0xe01, 0x3b0, 0x3b1, 0x3b2, 0x3b3] {
+        assert_eq!(pmu.read_msr(msr), Ok(0), "{msr:#x}");
+    }
+    let other = Pmu::new(Model::Zen4, Host::EXAMPLE, Timing::DEFAULT);
+    assert_eq!(Uncore::find(&other).unwrap_err(), NoUncore::OtherMaker);
 }
