@@ -230,6 +230,7 @@ fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result
             counter: register,
             pass: 0,
             remarks: remarks(source.energy()),
+            units: 0,
         }),
         energy: Some(EnergyReading {
             unit,

@@ -40,3 +40,4 @@ pub mod screen;
 pub mod snippet;
 pub mod statistics;
 pub mod tasks;
+pub mod uncore;

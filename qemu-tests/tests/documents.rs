@@ -116,6 +116,8 @@ fn job(text: &str, what: &str) {
         // PERF_METRICS is there from Ice Lake on, and so are records with vector registers.
         () if text.contains("topdown-retiring") => &["--pmu", "icelake"],
         () if text.contains("vectors = true") => &["--pmu", "cougarcove"],
+        // Its uncore is a client's.
+        () if text.contains("uncore_arb") => &["--pmu", "skylake"],
         // The emulated PMU takes none.
         () if text.contains("smis = 3") => &["--pmu", "none"],
         () => &[],

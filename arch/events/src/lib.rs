@@ -41,6 +41,7 @@ pub mod register;
 pub mod request;
 pub mod set;
 pub mod tables;
+pub mod uncore;
 
 mod checksum;
 mod errata;

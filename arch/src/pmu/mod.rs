@@ -4,7 +4,7 @@
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model after one face.
 //! - [`lbr`]: branch records. [`ibs`]: AMD's instruction-based sampling. [`pmi`]: the interrupt at overflow. [`rdpmc`]:
-//!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow. [`energy`]: RAPL.
+//!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow. [`energy`]: RAPL. [`uncore`]: counters of the package.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
 //!
 //! Everything reaches the registers through [`Registers`]: the processor, or a model of it in host tests.
@@ -32,6 +32,7 @@ pub mod rdpmc;
 pub mod registers;
 pub mod stop_on_overflow;
 pub mod trial;
+pub mod uncore;
 pub mod window;
 pub mod workload;
 

@@ -33,6 +33,7 @@ use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::energy::NoEnergy;
+use arch::pmu::uncore::Running;
 use arch::pmu::workload;
 use arch::time::tsc;
 use asked::Asked;
@@ -57,6 +58,8 @@ pub(super) struct Target<'a> {
     pub(super) counting: Counting,
     /// The registers of energy, or why there are none.
     meters: Result<EnergyMeters, NoEnergy>,
+    /// Counters of the uncore that run.
+    uncore: Option<Running>,
     /// What the item asks of the machine.
     pub(super) asked: Asked,
     /// What is put back after every item.
@@ -112,6 +115,7 @@ pub fn run(
         loaded: Loaded::new(arena),
         counting,
         meters: EnergyMeters::new(machine),
+        uncore: None,
         asked: Asked::new(controls),
         found,
         others: Others::default(),

@@ -164,6 +164,7 @@ fn m10_an_event_that_is_there_twice_is_summed_once() {
             counter: "c".into(),
             pass: 0,
             remarks: vec![],
+            units: 0,
         }),
         energy: reader.map(|reader| EnergyReading { reader, ..Default::default() }),
     };

@@ -4,6 +4,7 @@ mod select;
 
 use crate::energy::Wanted;
 use crate::events::Known;
+use crate::uncore;
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -90,6 +91,8 @@ pub struct Plan {
     pub ticks: u64,
     /// Energy that is read in the first pass.
     pub energy: Vec<Wanted>,
+    /// Events of the uncore, in groups that are to be counted at the same time.
+    pub uncore: Vec<Vec<uncore::Wanted>>,
 }
 
 impl Plan {
@@ -167,7 +170,7 @@ pub fn plan_beside(
 
 /// Adds the texts to a set that has nothing but requests for every pass, and plans it.
 fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> Plan {
-    let (mut refused, mut energy) = (Vec::new(), Vec::new());
+    let (mut refused, mut energy, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     let mut items = Vec::new();
     for text in texts {
         match parse_list(text) {
@@ -179,6 +182,21 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         for item in &mut items {
             energy.extend(item.requests.iter().filter_map(Wanted::of));
             item.requests.retain(|request| energy::of(request).is_none());
+            let mut group = Vec::new();
+            item.requests.retain(|request| match uncore::Wanted::of(request) {
+                None => true,
+                Some(Ok(wanted)) => {
+                    group.push(wanted);
+                    false
+                }
+                Some(Err(reason)) => {
+                    refused.push(uncounted(&request.text, reason));
+                    false
+                }
+            });
+            if !group.is_empty() {
+                apart.push(group);
+            }
         }
         items.retain(|item| !item.requests.is_empty());
     }
@@ -193,7 +211,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
     if let Err(mixed) = check_list(&items) {
         let all = items.iter().flat_map(|item| &item.requests);
         refused.extend(all.map(|request| uncounted(&request.text, &mixed)));
-        return Plan { uncounted: refused, energy, ..Plan::default() };
+        return Plan { uncounted: refused, energy, uncore: apart, ..Plan::default() };
     }
     for item in &items {
         let mut members = Vec::new();
@@ -219,7 +237,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         // Events that every pass has to count conflict with each other.
         Err(error) => {
             refused.extend(set.requests.iter().map(|request| uncounted(&request.text, &error)));
-            return Plan { uncounted: refused, energy, ..Plan::default() };
+            return Plan { uncounted: refused, energy, uncore: apart, ..Plan::default() };
         }
     };
     for item in &planned.refused {
@@ -237,7 +255,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         }
         all.push(counted);
     }
-    Plan { passes: all, uncounted: refused, ticks: 0, energy }
+    Plan { passes: all, uncounted: refused, ticks: 0, energy, uncore: apart }
 }
 
 /// The ways to count a request that the driver can program.
@@ -374,6 +392,7 @@ pub(crate) fn at(
             },
             pass,
             remarks: errata.chain(notes).collect(),
+            units: 0,
         },
     })
 }

@@ -3,14 +3,16 @@
 use super::events::{Counted, Plan};
 use crate::energy::{self, Had, Meters};
 use crate::statistics;
+use crate::uncore;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::energy::{Interval, NoEnergy, Still};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Applied, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
+use protocol::record::{Applied, Counting, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
 /// for machines that control nothing around the snippet.
@@ -85,6 +87,29 @@ pub trait Runner {
     /// Why not.
     fn meters(&mut self) -> Meters<'_> {
         Err(NoEnergy::NotHere)
+    }
+
+    /// The counters of the uncore, or why there are none.
+    ///
+    /// # Errors
+    /// Why not.
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        Err(NoUncore::NotHere)
+    }
+
+    /// Gives these events of the uncore their counters, and frees all others. Returns how many units count each, and the number of the
+    /// first register.
+    ///
+    /// # Errors
+    /// Which of them cannot be programmed, and why.
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<(u32, u32)>, (usize, Refusal)> {
+        let _ = round;
+        Ok(Vec::new())
+    }
+
+    /// What the last run counted of each event of the uncore.
+    fn uncore_counts(&self) -> &[u64] {
+        &[]
     }
 
     /// Whether nothing ends the loaded snippet if it does not end itself, although something could.
@@ -174,23 +199,27 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let (mut unwatched, mut smis) = (0, 0);
     let mut uncounted = plan.uncounted.clone();
     let energy = energy::had(&plan.energy, runner.meters(), &mut uncounted);
+    let mut rounds = uncore::rounds(&plan.uncore, || runner.uncore(), &mut uncounted);
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
     run_once(runner, snippet)?;
     let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
     let runs = u64::from(snippet.warmup) + u64::from(snippet.runs);
-    let total = passes.len() as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
+    let count = passes.len().max(rounds.len());
+    let total = count as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
     let mut within = Within { unit: Unit::Runs, done: 0, total };
-    for (index, pass) in passes.iter().enumerate() {
+    for index in 0..count {
+        let pass = passes.get(index).map_or(&[][..], |pass| pass);
         let counted = programmed(runner, pass, &mut uncounted);
-        if index > 0 && counted.is_empty() {
+        let apart = uncore::programmed(runner, &mut rounds, index, &mut uncounted);
+        if index > 0 && counted.is_empty() && apart.is_empty() {
             continue;
         }
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
         unwatched += u32::from(runner.is_unwatched());
         let metered = if index == 0 { &energy[..] } else { &[] };
         let (metrics, came, intervals) =
-            one_pass(runner, snippet, &counted, metered, warmup, &mut within)
+            one_pass(runner, snippet, (&counted, &apart), metered, warmup, &mut within)
                 .map_err(Unmeasured::Fault)?;
         smis += came;
         // The registers come last, in the first pass alone; a group of events has several numbers.
@@ -202,7 +231,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         };
         let order = core::iter::once(0)
             .chain(counted.iter().map(|one| 1 + one.number))
-            .chain(core::iter::repeat_n(usize::MAX, registers));
+            .chain(core::iter::repeat_n(usize::MAX, apart.len() + registers));
         for (number, metric) in order.zip(metrics).skip(usize::from(index > 0)) {
             match is_lost(number) {
                 true => {
@@ -272,7 +301,7 @@ type Metered = Option<Result<Interval, Still>>;
 fn one_pass(
     runner: &mut impl Runner,
     snippet: &Snippet,
-    counted: &[Counted],
+    (counted, apart): (&[Counted], &[(String, Counting)]),
     metered: &[Had],
     warmup: u32,
     within: &mut Within,
@@ -283,8 +312,7 @@ fn one_pass(
         Difference::Empty => [0, unroll],
     };
     let first = warmup + snippet.warmup;
-    let events = counted.len();
-    let asked = (events, metered);
+    let asked = ([counted.len(), apart.len()], metered);
     let small = runs(runner, snippet, [small, first.into()], asked, within)?;
     let large = runs(runner, snippet, [large, snippet.warmup.into()], asked, within)?;
     let smis = small.smis + large.smis;
@@ -292,6 +320,7 @@ fn one_pass(
     let (small, large) = (small.values, large.values);
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
+        .chain(apart.iter().map(|(event, counting)| (event.clone(), Some(counting.clone()))))
         .chain(snippet.setup.control.msrs.iter().map(|msr| (msr.name.to_string(), None)));
     let metrics = names.zip(small.iter().zip(&large)).map(|((event, counting), (small, large))| {
         let series = [small, large].map(|values| statistics::series(values, snippet.values));
@@ -313,13 +342,13 @@ fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     [copies, warmup]: [u64; 2],
-    (events, metered): (usize, &[Had]),
+    ([events, apart], metered): ([usize; 2], &[Had]),
     within: &mut Within,
 ) -> Result<Runs, Box<Fault>> {
     runner.load(snippet, copies);
     let warmup = warmup.max(runner.trial_runs().into());
     let registers = snippet.setup.control.msrs.len();
-    let others = events + registers;
+    let others = events + apart + registers;
     // The room that they take, so that nothing is moved to a larger piece of memory between two runs.
     let mut values: Vec<Vec<u64>> =
         (0..=others).map(|_| Vec::with_capacity(snippet.runs as usize)).collect();
@@ -351,7 +380,8 @@ fn runs(
             if others == 0 {
                 continue;
             }
-            let others = runner.counts().iter().take(events).chain(runner.msrs());
+            let of_uncore = runner.uncore_counts().iter().take(apart);
+            let others = runner.counts().iter().take(events).chain(of_uncore).chain(runner.msrs());
             for (values, &count) in values[1..].iter_mut().zip(others) {
                 values.push(count);
             }

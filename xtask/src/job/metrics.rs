@@ -109,7 +109,7 @@ fn of_sample(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &sample.code.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
     let asks = asks.into_iter().map(|one| one.among(&sampled));
@@ -125,7 +125,7 @@ fn of_run(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &run.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     for one in &asks {
         if let Some(event) = one.events().next() {
@@ -151,7 +151,8 @@ fn of_count(
     let (core, table) = target.tables(&tables)?;
     for (set, asked) in count.asked() {
         let metrics = find(&table, &asked)?;
-        let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+        let asks =
+            metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
         let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
         let texts: BTreeSet<&str> =
             asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
@@ -194,7 +195,11 @@ fn of(snippet: &mut SnippetFile, target: &Target, block: &Block) -> Result<(), M
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &snippet.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let several = snippet.processors.is_some();
+    let asks = metrics.iter().map(|metric| match ask(target, &core, &table, metric)? {
+        ask if several => ask.without_uncore(),
+        ask => Ok(ask),
+    });
     let mut asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     snippet.options.events.extend(planned(target, &core, &mut asks));
     snippet.asks = asks;

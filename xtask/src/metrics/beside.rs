@@ -56,7 +56,7 @@ fn figures(sample: &SampleResult, flipped: &dyn Fn(&str) -> bool) -> SnippetResu
     let figure = |count: &SampledCount| -> Option<Metric> {
         let counter = count.counter.clone()?;
         let (name, remarks) = (count.event.clone(), count.remarks.clone());
-        let counting = Counting { name, counter, pass: 0, remarks };
+        let counting = Counting { name, counter, remarks, ..Counting::default() };
         let value = count.witness.filter(|_| flipped(&count.event)).unwrap_or_else(|| saw(count));
         Some(metric(&count.event, value as f64, Some(counting)))
     };

@@ -80,6 +80,7 @@ fn figures_of(
                     counter: event.counter.clone(),
                     pass: event.group,
                     remarks: event.remarks.clone(),
+                    units: 0,
                 };
                 metrics.push(metric(&event.event, scaled as f64, Some(counting)));
             }
@@ -110,7 +111,7 @@ fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
             continue;
         }
         let (name, counter) = (one.event.clone(), one.register.clone());
-        let counting = Counting { name, counter, pass: 0, remarks: Vec::new() };
+        let counting = Counting { name, counter, ..Counting::default() };
         sums.push(Metric {
             energy: Some(EnergyReading {
                 unit: one.unit,

@@ -2,6 +2,7 @@
 
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
+use super::table::uncore;
 use super::{beside, counted, on_processors, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
@@ -197,8 +198,9 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
     let values = |figure: &dyn Fn(&Metric) -> Option<f64>| {
         let ticks = of_energy.or_else(|| tsc.and_then(figure));
         let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
-            Meaning::Event(_) | Meaning::Energy(_) => figure((*count)?),
+            Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => figure((*count)?),
             Meaning::Tsc => ticks,
+            Meaning::Constant(Constant::Units) => units(&counts),
             Meaning::Constant(constant) => constant_value(*constant, ticks, clock),
         };
         ask.meanings.iter().zip(&counts).map(of).collect::<Vec<Option<f64>>>()
@@ -231,7 +233,7 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
     };
     let pass = |one: &Metric| one.counting.as_ref().map(|counting| counting.pass);
     let mut common: Option<BTreeSet<u32>> = None;
-    for text in ask.events() {
+    for text in ask.events().chain(ask.uncore().map(uncore::name)) {
         let found = all(text);
         if found.is_empty() {
             let uncounted = result.uncounted.iter().find(|one| one.event == text);
@@ -252,12 +254,14 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
         }
     }
     let together = common.and_then(|common| common.first().copied());
+    let counted = |text: &str| {
+        let found = all(text);
+        let there = found.iter().find(|one| together.is_some() && pass(one) == together);
+        there.or(found.first()).copied()
+    };
     let of = |meaning: &Option<Meaning>| match meaning {
-        Some(Meaning::Event(text)) => {
-            let found = all(text);
-            let there = found.iter().find(|one| together.is_some() && pass(one) == together);
-            there.or(found.first()).copied()
-        }
+        Some(Meaning::Event(text)) => counted(text),
+        Some(Meaning::Uncore(text)) => counted(uncore::name(text)),
         // Of all runs of the first pass together.
         Some(Meaning::Energy(text)) => all(text).first().copied(),
         _ => None,
@@ -271,6 +275,12 @@ fn energy_ticks(result: &SnippetResult, ask: &Ask, counts: &[Option<&Metric>]) -
     let energy = counts.iter().flatten().find_map(|one| one.energy.as_ref()).filter(|_| alone)?;
     let [before, after] = energy.ticks;
     (before == 0).then_some(after as f64)
+}
+
+/// In how many units of the uncore those events were counted that were counted in all of them.
+fn units(counts: &[Option<&Metric>]) -> Option<f64> {
+    let units = counts.iter().flatten().filter_map(|one| Some(one.counting.as_ref()?.units));
+    units.max().filter(|&units| units > 0).map(f64::from)
 }
 
 /// The pass in which an event was counted; energy is of no pass.
@@ -294,12 +304,15 @@ fn constant_value(constant: Constant, ticks: Option<f64>, clock: Clock) -> Optio
         Constant::Seconds => seconds(),
         Constant::TscHz => clock.hz.map(|hz| hz as f64),
         Constant::TscTicks => ticks,
+        // Known from the counts.
+        Constant::Units => None,
     }
 }
 
 /// The reason with the events' names in place of the formula's.
 fn told(why: &NoValue, ask: &Ask) -> String {
-    let event = |name: &String| ask.metric.events.get(name).unwrap_or(name).clone();
+    let event =
+        |name: &String| uncore::name(ask.metric.events.get(name).unwrap_or(name)).to_string();
     match why {
         NoValue::Missing(name) => NoValue::Missing(event(name)).to_string(),
         NoValue::DivisionByZero(names) => {
@@ -344,7 +357,7 @@ fn doubts(
     let of_time = ask.meanings.iter().flatten().any(|meaning| match meaning {
         Meaning::Tsc => true,
         Meaning::Constant(constant) => constant.is_time(),
-        Meaning::Event(_) | Meaning::Energy(_) => false,
+        Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => false,
     });
     if of_time && clock.of_instructions {
         doubts.push("it is of time, and ticks of the TSC are instructions here".to_string());

@@ -117,6 +117,16 @@ pub enum MetricError {
         /// Why it cannot be counted.
         why: String,
     },
+    /// It counts the whole package.
+    #[error(
+        "metric {name} needs {event} of the uncore, which is read around the runs of a [[snippet]] only; measure the code there"
+    )]
+    OfSnippets {
+        /// The metric.
+        name: String,
+        /// The event.
+        event: String,
+    },
     /// The processor is not known.
     #[error("metrics are of a processor, and {0}")]
     NoProcessor(String),
@@ -197,7 +207,7 @@ pub fn not_yet(metric: &Definition) -> Option<String> {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);
         let what = if name.starts_with("UNC_") {
-            "an uncore counter, which is not read yet"
+            "an uncore counter, which has no control by MSR or none that is known"
         } else if has("retire_latency") {
             "the latency in samples of an event, which is not taken yet"
         } else if has("percore") {
@@ -234,8 +244,8 @@ mod tests {
         assert!(others.contains("one of zen4, zen5"), "{others}");
         let none = said("zen2", "topdown-2");
         assert!(none.contains("zen2 has no top-down tree here") && none.contains("ipc"), "{none}");
-        let uncore = said("skylakex", "uncore_frequency");
-        assert!(uncore.contains("uncore") && uncore.contains("UNC_"), "{uncore}");
+        let uncore = said("skylakex", "memory_bandwidth_read");
+        assert!(uncore.contains("UNC_M_CAS_COUNT.RD: an uncore counter, which has no"), "{uncore}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::formula::Formula;
 use super::names::MetricError;
 use super::plan::{Events, passes};
-use super::table::{Definition, Table};
+use super::table::{Definition, Table, uncore};
 use super::{table, tree};
 use crate::events::{CpuName, EventText, cpu};
 use crate::recording::Recorded;
@@ -85,6 +85,8 @@ pub enum Constant {
     TscHz,
     /// How many ticks the TSC had while it was counted.
     TscTicks,
+    /// How many units of the uncore the events were counted in.
+    Units,
 }
 
 impl Constant {
@@ -104,6 +106,12 @@ impl Constant {
             "DURATIONTIMEINSECONDS" => Self::Seconds,
             "SYSTEM_TSC_FREQ" if metric.category == "TMA" => Self::TscTicks,
             "SYSTEM_TSC_FREQ" => Self::TscHz,
+            // Perfmon divides what all caching agents have counted by their number, or by that of the cores that have one each.
+            "CHAS_PER_SOCKET" | "CORES_PER_SOCKET"
+                if metric.events.values().any(|event| uncore::is(event)) =>
+            {
+                Self::Units
+            }
             number => Self::Number(number.parse().ok()?),
         })
     }
@@ -111,7 +119,7 @@ impl Constant {
     /// Whether it is of the time.
     #[must_use]
     pub fn is_time(self) -> bool {
-        !matches!(self, Self::Number(_))
+        !matches!(self, Self::Number(_) | Self::Units)
     }
 }
 
@@ -120,6 +128,8 @@ impl Constant {
 pub enum Meaning {
     /// The count of this event, as the machine is requested it.
     Event(String),
+    /// The count of this event of the uncore, as the machine is requested it.
+    Uncore(String),
     /// Joules of this part of the machine.
     Energy(String),
     /// The ticks of the TSC.
@@ -156,6 +166,24 @@ impl Ask {
         })
     }
 
+    /// Its events of the uncore, as the machine is requested them.
+    pub fn uncore(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Uncore(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The same for an item that is no snippet.
+    ///
+    /// # Errors
+    /// It has events of the uncore, which are read around the runs of a snippet.
+    pub fn without_uncore(self) -> Result<Self, MetricError> {
+        let Some(event) = self.uncore().next() else { return Ok(self) };
+        let event = uncore::name(event).to_string();
+        Err(MetricError::OfSnippets { name: self.metric.name.clone(), event })
+    }
+
     /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.
     ///
     /// # Errors
@@ -164,7 +192,7 @@ impl Ask {
         let of_time = |meaning: &Meaning| match meaning {
             Meaning::Tsc => true,
             Meaning::Constant(constant) => constant.is_time(),
-            Meaning::Event(_) | Meaning::Energy(_) => false,
+            Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => false,
         };
         let name = &self.metric.name;
         if self.energy().next().is_some() || self.meanings.iter().flatten().any(of_time) {
@@ -275,6 +303,12 @@ pub fn ask(
         meanings.push(Some(match metric.events.get(name).map(String::as_str) {
             Some("TSC") => Meaning::Tsc,
             Some(event) if energy::by_name(event).is_some() => Meaning::Energy(event.to_string()),
+            Some(event) if uncore::is(event) => {
+                if target.model.is_some() && never_happens(event) {
+                    silent.push(uncore::name(event).to_string());
+                }
+                Meaning::Uncore(event.to_string())
+            }
             Some(event) => {
                 let text = event_text(event).map_err(|why| wrong(event, why))?;
                 let encoded = encoded(&text, &processor, core).map_err(|why| wrong(event, why))?;
@@ -297,6 +331,18 @@ pub fn ask(
 fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {
     let request = parse_event(text).map_err(|error| error.to_string())?;
     encode(&request, processor, Some(core)).map_err(|error| error.reason.to_string())
+}
+
+/// Whether an event of the uncore never happens on an emulated PMU: nothing snoops there.
+fn never_happens(event: &str) -> bool {
+    const SNOOPS: u64 = 0x84;
+    let request = parse_event(event).ok();
+    let event = request.as_ref().and_then(events_of_uncore);
+    event.is_some_and(|event| event.select & 0xff == SNOOPS)
+}
+
+fn events_of_uncore(request: &::events::request::Request) -> Option<::events::uncore::Event> {
+    ::events::uncore::of(request)?.ok()
 }
 
 /// Whether the emulated PMU counts nothing for an event on any counter.
@@ -375,7 +421,15 @@ pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventT
         }
     };
     let energy: BTreeSet<&str> = asks.iter().flat_map(Ask::energy).collect();
+    // Those of a metric together, as the firmware puts them into rounds.
+    let apart = asks.iter().map(|ask| ask.uncore().collect::<BTreeSet<_>>());
+    let apart: BTreeSet<BTreeSet<&str>> = apart.filter(|events| !events.is_empty()).collect();
+    let apart = apart.iter().map(|events| match &Vec::from_iter(events.iter().copied())[..] {
+        [one] => (*one).to_string(),
+        several => format!("{{{}}}", several.join(",")),
+    });
     let texts = plan.passes.iter().map(text).chain(energy.into_iter().map(str::to_string));
+    let texts = texts.chain(apart);
     texts.map(|text| text.parse().expect("a list of events")).collect()
 }
 

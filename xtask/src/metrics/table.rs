@@ -5,6 +5,7 @@ mod joules;
 mod lacks;
 #[cfg(test)]
 mod tests;
+pub mod uncore;
 
 use ::events::tables::fold;
 use flate2::read::GzDecoder;
@@ -139,9 +140,10 @@ fn sections() -> impl Iterator<Item = (Head, &'static str)> {
     })
 }
 
-fn of_perfmon(lines: &str) -> Vec<Definition> {
+fn of_perfmon(table: &str, lines: &str) -> Vec<Definition> {
     let metric = |line| serde_json::from_str(line).expect("a metric");
-    lines.lines().map(metric).map(joules::of).collect()
+    let ours = |metric| uncore::of(joules::of(metric), table);
+    lines.lines().map(metric).map(ours).collect()
 }
 
 /// Our own for the processors whose events are those of `events`.
@@ -179,7 +181,7 @@ pub fn table(name: &str) -> Table {
     let (events, source, of_perfmon) = match found {
         Some((head, lines)) => {
             let source = format!("{}, version {}", head.source, head.version);
-            (head.events, source, of_perfmon(lines))
+            (head.events, source, of_perfmon(name, lines))
         }
         None => (name.to_string(), "our own".to_string(), Vec::new()),
     };

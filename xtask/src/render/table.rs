@@ -192,8 +192,10 @@ pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
         event => {
             let pass = metric.counting.as_ref().map_or(0, |counting| counting.pass);
             let pass = if pass > 0 { format!(" (pass {})", pass + 1) } else { String::new() };
+            let package = metric.counting.as_ref().is_some_and(|counting| counting.units > 0);
+            let package = if package { " (whole package)" } else { "" };
             let emulated = if result.emulated { " (emulated)" } else { "" };
-            (String::new(), format!("  {event}{pass}{emulated}"))
+            (String::new(), format!("  {event}{pass}{package}{emulated}"))
         }
     };
     vec![

@@ -44,6 +44,18 @@ pub const GLOBAL_OVF_CTRL: u32 = 0x390;
 pub const GLOBAL_STATUS_SET: u32 = 0x391;
 /// `IA32_PERF_GLOBAL_INUSE`, version 4.
 pub const GLOBAL_INUSE: u32 = 0x392;
+/// `MSR_UNC_PERF_FIXED_CTRL`: the uncore's clock.
+pub const UNCORE_CLOCK_CTRL: u32 = 0x394;
+/// `MSR_UNC_PERF_FIXED_CTR`.
+pub const UNCORE_CLOCK: u32 = 0x395;
+/// `MSR_UNC_ARB_PERFCTR0`; two of them.
+pub const UNCORE_ARB_CTR: u32 = 0x3B0;
+/// `MSR_UNC_ARB_PERFEVTSEL0`; two of them.
+pub const UNCORE_ARB_SELECT: u32 = 0x3B2;
+/// The last of them.
+pub const UNCORE_ARB_LAST: u32 = UNCORE_ARB_SELECT + 1;
+/// `MSR_UNC_PERF_GLOBAL_CTRL`, as Skylake has it.
+pub const UNCORE_GLOBAL: u32 = 0xE01;
 /// `IA32_PEBS_ENABLE`.
 pub const PEBS_ENABLE: u32 = 0x3F1;
 /// `MSR_PEBS_DATA_CFG`.
@@ -158,6 +170,8 @@ pub const RANGES: &[(u32, u32)] = &[
     (PERF_METRICS, PERF_METRICS),
     (PERF_CAPABILITIES, PERF_CAPABILITIES),
     (FIXED_CTR_CTRL, GLOBAL_INUSE),
+    (UNCORE_CLOCK_CTRL, UNCORE_CLOCK),
+    (UNCORE_ARB_CTR, UNCORE_ARB_LAST),
     // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
     (PEBS_ENABLE, PEBS_DATA_CFG),
     (PEBS_BASE, FRONTEND),
@@ -172,6 +186,7 @@ pub const RANGES: &[(u32, u32)] = &[
     (LBR_NHM_FROM, LBR_NHM_FROM + 31),
     (LBR_NHM_TO, LBR_NHM_TO + 31),
     (LBR_INFO, LBR_INFO + 31),
+    (UNCORE_GLOBAL, UNCORE_GLOBAL),
     (ARCH_LBR_INFO, ARCH_LBR_INFO + 31),
     // Reload values of PEBS through Processor Trace, and the small cores' SNOOP_RSP.
     (0x1309, 0x130F),

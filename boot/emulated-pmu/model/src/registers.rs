@@ -2,7 +2,7 @@
 
 use crate::model::{LbrKind, PmuKind, Spec};
 use crate::msr;
-use crate::pmu::{energy, ibs};
+use crate::pmu::{energy, ibs, uncore};
 
 /// A register of the model. Aliases name the same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub(crate) enum Register {
     Ibs(usize),
     /// The register with this number among those of energy.
     Energy(usize),
+    /// The register of the uncore with this number.
+    Uncore(u32),
     /// The register with this number among those of the qualifiers.
     Qualifier(usize),
 }
@@ -98,17 +100,19 @@ pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
         PmuKind::Absent => None,
     };
     let energy = || energy::place(spec.energy.as_ref(), msr).map(Register::Energy);
-    match found.or_else(|| lbr(spec, msr)).or_else(energy) {
+    let of_uncore = || (spec.uncore && uncore::is(msr)).then_some(Register::Uncore(msr));
+    match found.or_else(|| lbr(spec, msr)).or_else(energy).or_else(of_uncore) {
         Some(register) => Place::InModel(register),
         None if passes(spec, msr) => Place::Elsewhere,
         None => Place::Absent,
     }
 }
 
-/// Registers that are more than the PMU's. Without a PMU they stay the hardware's, and so does HWCR
+/// Registers that are more than the PMU's, and those of an uncore that is not modelled. Without a PMU they stay the hardware's, and so does HWCR
 /// where it has no bit of ours.
 fn passes(spec: &Spec, msr: u32) -> bool {
     match spec.pmu {
+        _ if uncore::is(msr) => true,
         PmuKind::Absent => matches!(
             msr,
             msr::DEBUGCTL | msr::MISC_ENABLE | msr::AMD_HWCR | msr::LAST_BRANCH_FROM..=msr::LER_TO

@@ -172,7 +172,7 @@ pub struct EnergyReading {
 }
 
 /// How an event was counted.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counting {
     /// The event's name in the processor's table; for a raw event, its code.
@@ -185,6 +185,10 @@ pub struct Counting {
     /// Errata of the event, and what else puts the count in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// Set for events of the uncore: the units whose counters were summed. The count is of everything in the package then: of all its
+    /// processors and devices.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub units: u32,
 }
 
 /// Aggregates over the runs.

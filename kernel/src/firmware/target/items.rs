@@ -71,6 +71,7 @@ impl run::Machine for Target<'_> {
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
         self.clear_qualifiers();
+        self.release_uncore();
         self.others.guard(self.machine, None);
         self.found.restore_tables();
         let frames = &mut self.asked.controls.frames;

@@ -11,8 +11,9 @@ use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
-use arch::pmu::Gate;
 use arch::pmu::energy::Source;
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
+use arch::pmu::{self, Gate};
 use arch::time::tsc;
 use kernel::energy::Meters;
 use kernel::snippet::events::{Counted, Plan};
@@ -75,6 +76,7 @@ impl Target<'_> {
             && own.watchdog.is_none()
             && !self.others.guarded
             && !self.loaded.resets_extended
+            && self.uncore.is_none()
             && self.asked.controls.is_bare()
     }
 
@@ -85,6 +87,14 @@ impl Target<'_> {
     unsafe fn left<'a>() -> &'a emit::Data {
         // SAFETY: the caller's promise; any bytes are such data.
         unsafe { &*(PLACE.data as *const emit::Data) }
+    }
+
+    /// Gives the counters of the uncore back as they were.
+    pub(in crate::firmware) fn release_uncore(&mut self) {
+        if let Some(running) = self.uncore.take() {
+            // SAFETY: ring 0, interrupt table loaded; the registers are as they were found.
+            running.release(&mut unsafe { pmu::Machine::new() });
+        }
     }
 
     /// A run of what needs nothing around it.
@@ -117,8 +127,14 @@ impl Target<'_> {
             self.loaded.runs += 1;
             // Reading stops the events' counters, but not the watchdog's, which is stopped last.
             let mut run = || {
+                if let Some(uncore) = &mut self.uncore {
+                    uncore.begin(&mut pmu::Machine::new());
+                }
                 let ended = function.run();
                 self.counting.own.collect();
+                if let Some(uncore) = &mut self.uncore {
+                    uncore.end(&mut pmu::Machine::new());
+                }
                 ended
             };
             let mut watched = || match dog {
@@ -169,6 +185,27 @@ impl Runner for Target<'_> {
 
     fn meters(&mut self) -> Meters<'_> {
         self.meters.as_mut().map(|meters| meters as &mut dyn Source).map_err(|none| *none)
+    }
+
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        // SAFETY: ring 0, interrupt table loaded; nothing is read but CPUID.
+        Uncore::find(&unsafe { pmu::Machine::new() })
+    }
+
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<(u32, u32)>, (usize, Refusal)> {
+        self.release_uncore();
+        if round.is_empty() {
+            return Ok(Vec::new());
+        }
+        // SAFETY: ring 0, interrupt table loaded; nobody else uses these counters, and none is given an interrupt.
+        let running = Uncore::program(round, &mut unsafe { pmu::Machine::new() })?;
+        let places = running.places().map(|(units, msr)| (units, msr.0)).collect();
+        self.uncore = Some(running);
+        Ok(places)
+    }
+
+    fn uncore_counts(&self) -> &[u64] {
+        self.uncore.as_ref().map_or(&[], |running| running.counts())
     }
 
     fn metrics_overflowed(&self) -> bool {

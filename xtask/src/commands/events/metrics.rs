@@ -3,7 +3,7 @@
 use crate::events::CpuName;
 use crate::metrics::names::not_yet;
 use crate::metrics::request::{Target, ask};
-use crate::metrics::table::{Definition, Table, table};
+use crate::metrics::table::{Definition, Table, table, uncore};
 use events::tables::Core;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ fn row(core: &Core<'_>, table: &Table, metric: &Definition) -> MetricRow {
     let refused = not_yet(metric)
         .map(|what| format!("needs {what}"))
         .or_else(|| ask(&target, core, table, metric).err().map(|error| error.to_string()));
-    let events: Vec<&str> = metric.events.values().map(String::as_str).collect();
+    let events: Vec<&str> = metric.events.values().map(|event| uncore::name(event)).collect();
     MetricRow {
         name: metric.name.clone(),
         level: metric.level,

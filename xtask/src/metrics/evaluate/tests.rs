@@ -123,3 +123,55 @@ fn s3_errata_and_events_that_the_emulated_pmu_does_not_know_are_told() {
     assert!(row.untrusted[0].contains("cycles: the emulated PMU counts nothing for it"), "{row:?}");
     assert_eq!(row.untrusted[1], "instructions: erratum SKX1");
 }
+
+/// What a server's metric with events of the uncore comes to.
+fn of_server(name: &str, counts: &[(&str, u64, u32)], units: u32) -> MetricRow {
+    let block = Block::embedded();
+    let target = Target { cpu: "sapphirerapids".parse().unwrap(), counters: None, model: None };
+    let (core, table) = target.tables(&block.tables()).unwrap();
+    let metrics = find(&table, &[name.parse().unwrap()]).unwrap();
+    let mut asks = [ask(&target, &core, &table, &metrics[0]).unwrap()];
+    let texts = planned(&target, &core, &mut asks);
+    assert_eq!(texts.iter().filter(|text| text.to_string().contains("uncore_cha")).count(), 1);
+    let mut result = result(counts);
+    for one in &mut result.metrics {
+        if let Some(counting) = &mut one.counting {
+            let agents = if one.event.ends_with("one_unit") { 1 } else { units };
+            counting.units = if one.event.starts_with("UNC_") { agents } else { 0 };
+        }
+    }
+    let clock = Clock { hz: Some(1_000), of_instructions: false };
+    of_item(&result, &asks, clock).rows.remove(0)
+}
+
+#[test]
+fn s3_metrics_of_the_uncore_are_made_of_the_sum_of_its_units() {
+    // Two seconds, in which each of 56 agents had 3 thousand million clocks.
+    let ticks = ("tsc", 2_000, 0);
+    let clocks = ("UNC_CHA_CLOCKTICKS", 56 * 3_000_000_000, 0);
+    let frequency = of_server("uncore_frequency", &[ticks, clocks], 56);
+    assert_eq!(frequency.value, Some(1.5), "{frequency:?}");
+    let latency = [
+        ticks,
+        ("UNC_CHA_TOR_OCCUPANCY.IA_MISS_DRD", 900, 0),
+        ("UNC_CHA_TOR_INSERTS.IA_MISS_DRD", 10, 0),
+        ("UNC_CHA_CLOCKTICKS:one_unit", 3_000_000_000, 0),
+    ];
+    let latency = of_server("Info_System_MEM_Read_Latency", &latency, 56);
+    assert_eq!(latency.value, Some(60.0), "{latency:?}");
+}
+
+/// An event of the uncore that is counted in several passes is that of the pass with the others.
+#[test]
+fn s3_a_ratio_with_events_of_the_uncore_is_of_one_pass() {
+    let counts = [
+        ("UNC_CHA_TOR_INSERTS.IA_MISS_CRD", 7, 0),
+        ("UNC_CHA_TOR_INSERTS.IA_MISS_CRD", 5, 1),
+        ("INST_RETIRED.ANY", 10, 1),
+    ];
+    let row = of_server("llc_code_read_mpi_demand_plus_prefetch", &counts, 56);
+    assert_eq!((row.value, &row.passes[..]), (Some(0.5), &[2][..]), "{row:?}");
+    let row = of_server("llc_code_read_mpi_demand_plus_prefetch", &counts[2..], 56);
+    let missing = row.missing.unwrap();
+    assert!(missing.contains("UNC_CHA_TOR_INSERTS.IA_MISS_CRD was not counted"), "{missing}");
+}

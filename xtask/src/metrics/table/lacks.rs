@@ -47,7 +47,7 @@ fn counted() -> String {
         let cpu = CpuName::Name(table.events.clone());
         let target = Target { cpu, counters: None, model: None };
         let core = target.cpu.core(&tables).unwrap();
-        let metrics = of_perfmon(lines);
+        let metrics = of_perfmon(name, lines);
         let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
         for metric in &metrics {
             let asked = || ask(&target, &core, &table, metric).err().map(|error| error.to_string());

@@ -17,7 +17,7 @@ fn series(event: &str, each: &[f64]) -> HistorySeries {
     let counter = "counter 0".to_string();
     HistorySeries {
         event: event.into(),
-        counting: Counting { name: event.into(), counter, pass: 0, remarks },
+        counting: Counting { name: event.into(), counter, remarks, ..Counting::default() },
         front: 3.0,
         min: median.clone(),
         max: median.clone(),

@@ -38,6 +38,7 @@ pub(super) const K10: Spec = Spec {
     width: 3,
     events: events::K10,
     energy: None,
+    uncore: false,
 };
 
 pub(super) const ZEN2: Spec = Spec {
@@ -58,6 +59,7 @@ pub(super) const ZEN2: Spec = Spec {
     width: 6,
     events: events::ZEN2,
     energy: Some(energy::ZEN),
+    uncore: false,
 };
 
 pub(super) const ZEN4: Spec = Spec {
@@ -78,4 +80,5 @@ pub(super) const ZEN4: Spec = Spec {
     width: 6,
     events: events::ZEN4,
     energy: Some(energy::ZEN),
+    uncore: false,
 };

@@ -48,6 +48,7 @@ pub(super) const GOLDEN_COVE: Spec = Spec {
     width: 6,
     events: events::GOLDEN_COVE,
     energy: Some(energy::SKYLAKE),
+    uncore: false,
 };
 
 pub(super) const GRACEMONT: Spec = Spec {
@@ -82,4 +83,5 @@ pub(super) const GRACEMONT: Spec = Spec {
     width: 5,
     events: events::GRACEMONT,
     energy: Some(energy::SKYLAKE),
+    uncore: false,
 };

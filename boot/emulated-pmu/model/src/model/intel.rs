@@ -131,6 +131,7 @@ pub(super) const CORE2: Spec = Spec {
     width: 4,
     events: events::CORE2,
     energy: None,
+    uncore: false,
 };
 
 pub(super) const NEHALEM: Spec = Spec {
@@ -158,6 +159,7 @@ pub(super) const NEHALEM: Spec = Spec {
     width: 4,
     events: events::NEHALEM,
     energy: None,
+    uncore: false,
 };
 
 pub(super) const HASWELL: Spec = Spec {
@@ -188,6 +190,7 @@ pub(super) const HASWELL: Spec = Spec {
     width: 4,
     events: events::HASWELL,
     energy: Some(energy::HASWELL),
+    uncore: false,
 };
 
 pub(super) const SKYLAKE: Spec = Spec {
@@ -219,6 +222,7 @@ pub(super) const SKYLAKE: Spec = Spec {
     width: 4,
     events: events::SKYLAKE,
     energy: Some(energy::SKYLAKE),
+    uncore: true,
 };
 
 pub(super) const ICE_LAKE: Spec = Spec {
@@ -250,6 +254,7 @@ pub(super) const ICE_LAKE: Spec = Spec {
     width: 5,
     events: events::ICE_LAKE,
     energy: Some(energy::SKYLAKE),
+    uncore: false,
 };
 
 pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
@@ -281,6 +286,7 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
     width: 6,
     events: events::SAPPHIRE_RAPIDS,
     energy: Some(energy::SAPPHIRE_RAPIDS),
+    uncore: false,
 };
 
 /// The PMU of Arrow Lake's performance cores.
@@ -323,6 +329,7 @@ pub(super) const ARROW_LAKE: Spec = Spec {
     width: 8,
     events: events::LION_COVE,
     energy: Some(energy::SKYLAKE),
+    uncore: false,
 };
 
 /// No dump of a Panther Lake was at hand: its counters and leaves are Lion Cove's, whose successor it is, with the sub-leaves of

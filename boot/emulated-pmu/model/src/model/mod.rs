@@ -108,6 +108,7 @@ const NONE: Spec = Spec {
     width: 1,
     events: &[],
     energy: None,
+    uncore: false,
 };
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub struct Spec {
     pub events: &'static [Event],
     /// What it reports its energy, if it does.
     pub energy: Option<Energy>,
+    /// Whether it has the counters of Skylake's uncore: its clock and its arbiter.
+    pub uncore: bool,
 }
 
 /// Which processor it claims to be.

@@ -117,6 +117,7 @@ impl Pmu {
             self.note_tagged(delta, stalls);
         }
         self.count_metrics(delta, stalls);
+        self.count_uncore(delta);
         if self.hwcr & write::HWCR_IRPERF != 0 {
             self.instructions_retired = self.instructions_retired.wrapping_add(delta.instructions);
         }

@@ -17,6 +17,7 @@ mod needs;
 mod pebs;
 mod rdpmc;
 mod read;
+pub(crate) mod uncore;
 mod world;
 mod write;
 
@@ -88,6 +89,7 @@ pub struct Pmu {
     world: World,
     /// The guest's TSC as it was told last.
     time: u64,
+    uncore: uncore::Uncore,
 }
 
 impl Pmu {
@@ -143,6 +145,7 @@ impl Pmu {
             offers_svm: false,
             world: World::default(),
             time: 0,
+            uncore: uncore::Uncore::RESET,
         };
         pmu.reset();
         pmu
@@ -175,6 +178,7 @@ impl Pmu {
         self.arch_pebs = ArchPebs::RESET;
         self.ibs = Ibs::RESET;
         self.qualifiers = Qualifiers::RESET;
+        self.uncore = uncore::Uncore::RESET;
         (self.storms, self.freezes_in) = (false, 0);
     }
 

@@ -273,6 +273,12 @@ impl Pmu {
             (needs.tells_misses, needs.tells_taken) = (true, true);
             needs.ring_split |= metrics != RingMask::BOTH;
         }
+        let apart = self.uncore_selection();
+        if apart.has_occurrences() {
+            (needs.rings, needs.stepped_rings) = (RingMask::BOTH, RingMask::BOTH);
+            needs.occurrences = needs.occurrences.or(apart);
+            needs.free_running = true;
+        }
         if needs.branch_records {
             needs.stepped_rings = RingMask::BOTH;
         }

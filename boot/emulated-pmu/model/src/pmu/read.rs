@@ -56,6 +56,7 @@ impl Pmu {
             Register::InstructionsRetired => self.instructions_retired,
             Register::Ibs(n) => self.read_ibs(n),
             Register::Energy(n) => self.read_energy(n),
+            Register::Uncore(msr) => self.read_uncore(msr),
             Register::Qualifier(n) => self.qualifiers.get(n),
             Register::LbrSelect
             | Register::LbrTos

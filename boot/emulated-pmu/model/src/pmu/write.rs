@@ -149,6 +149,7 @@ impl Pmu {
             Register::Ibs(n) => self.write_ibs(n, msr, value)?,
             Register::Energy(_) if self.is(Mutation::EnergyWriteAccepted) => {}
             Register::Energy(_) => return Err(Fault::ReadOnly { msr, value }),
+            Register::Uncore(number) => self.write_uncore(number, value)?,
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)

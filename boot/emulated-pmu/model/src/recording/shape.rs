@@ -82,6 +82,8 @@ pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
                 },
                 pmu: PmuKind::Intel(intel),
                 energy: if is_server(signature) { Some(energy::SERVER) } else { model.energy },
+                // How many units it has is not recorded.
+                uncore: false,
                 ..*model
             })
         }

@@ -155,6 +155,13 @@ pub fn table(model: Model) -> Table {
             for n in 0..32 {
                 table.faulting(0xDC0 + n, 0, 0xE000_0000_0000_FFFF);
             }
+            table.faulting(0x394, 0, 0x50_0000);
+            table.faulting(0x395, 0, (1 << 48) - 1);
+            for n in 0..2 {
+                table.faulting(0x3B0 + n, 0, (1 << 44) - 1);
+                table.faulting(0x3B2 + n, 0, 0x1FD4_FFFF);
+            }
+            table.faulting(0xE01, 0, 0xE000_001F);
         }
         Model::IceLake => {
             table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);

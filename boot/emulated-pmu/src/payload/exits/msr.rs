@@ -25,7 +25,7 @@ pub(super) fn read(guest: &mut Guest) {
         VM_CR => nested_guest::read_vm_cr(guest),
         VM_HSAVE_PA => nested_guest::read_save_area(guest),
         _ => {
-            // The registers of energy go by the clock.
+            // The registers of energy and the uncore's clock go by the clock.
             guest.counting.pmu().set_time(clock::now());
             guest.counting.pmu().read_msr(number).ok()
         }
@@ -87,6 +87,8 @@ fn write_efer(guest: &mut Guest, value: u64) {
 }
 
 fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
+    // The uncore's clock goes by the clock, too.
+    guest.counting.pmu().set_time(clock::now());
     let Ok(effects) = guest.counting.pmu().write_msr(number, value) else { return };
     guest.needs = effects.needs;
     if let Some(forward) = effects.forward {

@@ -1,0 +1,181 @@
+//! Where the registers of the uncore's counters are, by processor.
+//!
+//! Clients: SDM vol. 4 (MSR_UNC_PERF_GLOBAL_CTRL, MSR_UNC_PERF_FIXED_CTRL, MSR_UNC_ARB_PERFEVTSEL0) and Linux,
+//! `arch/x86/events/intel/uncore_snb.c`. Servers: Linux, `uncore_snbep.c`, and for Sapphire Rapids, where the processor has a table of
+//! them in PCI space, Intel's PCM, `src/types.h`. Numbers only.
+
+use super::Unit;
+
+/// Registers of units that are alike.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub unit: Unit,
+    /// The control of the first counter, by the unit's first register.
+    pub control: u32,
+    /// The first counter.
+    pub counter: u32,
+    /// How many counters there are; those of a unit follow each other.
+    pub counters: u8,
+    /// Their width in bits.
+    pub width: u8,
+    /// The first registers of the units: so many from the first number on, so far apart.
+    pub units: &'static [(u32, u32, u8)],
+    /// The unit's own control.
+    pub own: Option<u32>,
+    /// Its filters.
+    pub filters: &'static [u32],
+    /// Events that only the first counter counts.
+    pub first_only: &'static [u8],
+    /// Bits of a control that may be set in addition to the enable.
+    pub select: u64,
+    /// What enables all of them, and its value.
+    pub global: Option<(u32, u64)>,
+}
+
+/// Linux, `snb_uncore_arb_constraints`: what is outstanding.
+const OUTSTANDING: &[u8] = &[0x80, 0x83];
+/// Linux, `hswep_uncore_cbox_constraints` and `skx_uncore_chabox_constraints`; 0x36 is the occupancy of the table of requests.
+const CBO_FIRST: &[u8] = &[0x01, 0x09, 0x11, 0x36, 0x38, 0x3b, 0x3e];
+const CHA_FIRST: &[u8] = &[0x11, 0x36];
+
+/// Event, unit mask, edge, invert, threshold of 5 bits; of 6; of 8.
+const SELECT_5: u64 = 0x1f84_ffff;
+const SELECT_6: u64 = 0x3f84_ffff;
+const SELECT_8: u64 = 0xff84_ffff;
+/// From Ice Lake's servers on 26 more bits of the unit mask (Linux, `SNR_CHA_RAW_EVENT_MASK_EXT`).
+const SELECT_WIDE: u64 = SELECT_8 | 0x3ff_ffff << 32;
+
+/// MSR_UNC_PERF_GLOBAL_CTRL of Sandy Bridge to Broadwell: EN, and an enable for each core's slice.
+const SNB_GLOBAL: Option<(u32, u64)> = Some((0x391, 1 << 29 | 0xf));
+const SKL_GLOBAL: Option<(u32, u64)> = Some((0xe01, 1 << 29 | 0x1f));
+const TGL_GLOBAL: Option<(u32, u64)> = Some((0xe01, 1 << 29));
+const ADL_GLOBAL: Option<(u32, u64)> = Some((0x2ff0, 1 << 29));
+const MTL_GLOBAL: Option<(u32, u64)> = Some((0x240e, 1 << 29));
+
+const fn clock(control: u32, counter: u32, global: Option<(u32, u64)>) -> Kind {
+    Kind {
+        unit: Unit::Clock,
+        control: 0,
+        counter: counter - control,
+        counters: 1,
+        width: 48,
+        units: match control {
+            0x394 => &[(0x394, 0, 1)],
+            0x2fde => &[(0x2fde, 0, 1)],
+            _ => &[(0x2402, 0, 1)],
+        },
+        own: None,
+        filters: &[],
+        first_only: &[],
+        // It counts one thing.
+        select: 0,
+        global,
+    }
+}
+
+const ARBITER: Kind = Kind {
+    unit: Unit::Arbiter,
+    control: 2,
+    counter: 0,
+    counters: 2,
+    width: 44,
+    units: &[(0x3b0, 0, 1)],
+    own: None,
+    filters: &[],
+    first_only: OUTSTANDING,
+    select: SELECT_5,
+    global: None,
+};
+
+const CBO: Kind = Kind {
+    unit: Unit::Caching,
+    control: 1,
+    counter: 8,
+    counters: 4,
+    width: 48,
+    units: &[(0xe00, 0x10, 18)],
+    own: Some(0),
+    filters: &[5, 6],
+    first_only: CBO_FIRST,
+    select: SELECT_8,
+    global: None,
+};
+
+static SANDY_BRIDGE: [Kind; 2] =
+    [clock(0x394, 0x395, SNB_GLOBAL), Kind { global: SNB_GLOBAL, ..ARBITER }];
+static SKYLAKE: [Kind; 2] =
+    [clock(0x394, 0x395, SKL_GLOBAL), Kind { global: SKL_GLOBAL, ..ARBITER }];
+/// The second counter only (perfmon, `icelake_uncore.json`).
+const SECOND: Kind = Kind { units: &[(0x3b1, 0, 1)], counters: 1, first_only: &[], ..ARBITER };
+/// Linux enables nothing else.
+static ICE_LAKE: [Kind; 2] = [clock(0x394, 0x395, None), SECOND];
+static ROCKET_LAKE: [Kind; 2] =
+    [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..SECOND }];
+static TIGER_LAKE: [Kind; 2] =
+    [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..ARBITER }];
+static ALDER_LAKE: [Kind; 2] = [
+    clock(0x2fde, 0x2fdf, ADL_GLOBAL),
+    Kind { units: &[(0x2fd0, 8, 2)], control: 0, counter: 2, global: ADL_GLOBAL, ..ARBITER },
+];
+const METEOR_ARBITER: Kind = Kind {
+    units: &[(0x2412, 0x10, 2)],
+    control: 0,
+    counter: 6,
+    width: 48,
+    first_only: &[],
+    select: SELECT_6,
+    ..ARBITER
+};
+static METEOR_LAKE: [Kind; 2] = [clock(0x2402, 0x2408, MTL_GLOBAL), METEOR_ARBITER];
+/// Its clock is no MSR.
+static LUNAR_LAKE: [Kind; 1] = [Kind { global: MTL_GLOBAL, ..METEOR_ARBITER }];
+static HASWELL_SERVER: [Kind; 1] = [CBO];
+static BROADWELL_SERVER: [Kind; 1] = [Kind { units: &[(0xe00, 0x10, 24)], ..CBO }];
+static SKYLAKE_SERVER: [Kind; 1] =
+    [Kind { units: &[(0xe00, 0x10, 28)], first_only: CHA_FIRST, ..CBO }];
+/// Linux, `icx_cha_msr_offsets`.
+static ICE_LAKE_SERVER: [Kind; 1] = [Kind {
+    units: &[(0xe00, 0xe, 18), (0xf0a, 0xe, 16), (0xb60, 0xe, 6)],
+    filters: &[5],
+    first_only: CHA_FIRST,
+    select: SELECT_WIDE,
+    ..CBO
+}];
+static SAPPHIRE_RAPIDS: [Kind; 1] = [Kind {
+    control: 2,
+    units: &[(0x2000, 0x10, 60)],
+    filters: &[0xe],
+    first_only: CHA_FIRST,
+    select: SELECT_WIDE,
+    ..CBO
+}];
+
+/// What is known of Intel's family 6 processor of this model; empty: nothing.
+pub(super) fn of(model: u32) -> &'static [Kind] {
+    match model {
+        0x2a | 0x3a | 0x3c | 0x45 | 0x46 | 0x3d | 0x47 => &SANDY_BRIDGE,
+        0x4e | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6 => &SKYLAKE,
+        0x7d | 0x7e => &ICE_LAKE,
+        0x8c | 0x8d => &TIGER_LAKE,
+        0xa7 => &ROCKET_LAKE,
+        0x97 | 0x9a | 0xb7 | 0xba | 0xbf => &ALDER_LAKE,
+        0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 => &METEOR_LAKE,
+        0xbd => &LUNAR_LAKE,
+        0x3f => &HASWELL_SERVER,
+        0x4f | 0x56 => &BROADWELL_SERVER,
+        0x55 => &SKYLAKE_SERVER,
+        0x6a | 0x6c => &ICE_LAKE_SERVER,
+        0x8f | 0xcf => &SAPPHIRE_RAPIDS,
+        _ => &[],
+    }
+}
+
+impl Kind {
+    /// The first registers of all units that there may be.
+    pub fn bases(&self) -> impl Iterator<Item = u32> + use<> {
+        let units = self.units;
+        units.iter().flat_map(|&(first, apart, most)| {
+            (0..u32::from(most)).map(move |number| first + number * apart)
+        })
+    }
+}

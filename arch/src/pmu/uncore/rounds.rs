@@ -1,0 +1,103 @@
+//! Which events of the uncore are counted at the same time, and on which counters.
+
+use super::layout::Kind;
+use super::{Event, Refusal, Uncore};
+use alloc::vec::Vec;
+
+/// An event with its counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// The event.
+    pub event: Event,
+    /// The counter: it is the same in each unit.
+    pub counter: u8,
+    pub(super) kind: &'static Kind,
+}
+
+/// Events of a table of requests, which the filters are for (Linux, `skx_uncore_cha_extra_regs`).
+const FILTERED: [u64; 2] = [0x35, 0x36];
+
+fn uses_filter(event: &Event) -> bool {
+    FILTERED.contains(&(event.select & 0xff))
+}
+
+impl Uncore {
+    /// Whether there are registers for an event.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, event: &Event) -> Result<(), Refusal> {
+        let kind = self.kind(event.unit).ok_or(Refusal::NoUnit(self.model()))?;
+        let most = match kind.select {
+            // A clock has no event, whatever it is called.
+            0 => 0xffff,
+            select => select,
+        };
+        match event.select & !most {
+            0 if event.filter == 0 || !kind.filters.is_empty() => Ok(()),
+            0 => Err(Refusal::NoFilter),
+            bits => Err(Refusal::Bits(bits)),
+        }
+    }
+
+    /// Puts events that [`Uncore::check`] lets through into rounds: those of a group in one, if that is possible. Each is in one round at
+    /// least.
+    #[must_use]
+    pub fn rounds(&self, groups: &[Vec<Event>]) -> Vec<Vec<Placed>> {
+        let mut rounds: Vec<Vec<Placed>> = Vec::new();
+        for group in groups {
+            if !self.add(&mut rounds, group) {
+                for event in group {
+                    let added = self.add(&mut rounds, core::slice::from_ref(event));
+                    debug_assert!(added, "an event alone fits");
+                }
+            }
+        }
+        rounds
+    }
+
+    /// Adds all of these to the first round that has counters for them. Whether there can be one.
+    fn add(&self, rounds: &mut Vec<Vec<Placed>>, events: &[Event]) -> bool {
+        for round in rounds.iter_mut() {
+            if let Some(more) = self.together(round, events) {
+                *round = more;
+                return true;
+            }
+        }
+        let alone = self.together(&[], events);
+        alone.is_some_and(|round| {
+            rounds.push(round);
+            true
+        })
+    }
+
+    /// The round with these events in addition, if they fit. Those that are for one counter come first.
+    fn together(&self, round: &[Placed], events: &[Event]) -> Option<Vec<Placed>> {
+        let mut all = round.to_vec();
+        let is_first = |event: &&Event| {
+            let kind = self.kind(event.unit);
+            kind.is_some_and(|kind| kind.first_only.contains(&(event.select as u8)))
+        };
+        let (first, others): (Vec<&Event>, Vec<&Event>) = events.iter().partition(is_first);
+        for (event, is_first) in
+            first.iter().map(|event| (event, true)).chain(others.iter().map(|event| (event, false)))
+        {
+            if all.iter().any(|placed| placed.event == **event) {
+                continue;
+            }
+            let kind = self.kind(event.unit)?;
+            let of_kind = || all.iter().filter(|placed| placed.event.unit == event.unit);
+            let clashes =
+                |placed: &Placed| uses_filter(&placed.event) && placed.event.filter != event.filter;
+            if uses_filter(event) && of_kind().any(clashes) {
+                return None;
+            }
+            let is_free = |counter: &u8| of_kind().all(|placed| placed.counter != *counter);
+            let counters = if is_first { 0..1 } else { 0..kind.counters };
+            // From the last on, as the first counts more.
+            let counter = counters.rev().find(is_free)?;
+            all.push(Placed { event: **event, counter, kind });
+        }
+        Some(all)
+    }
+}

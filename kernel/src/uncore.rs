@@ -1,0 +1,149 @@
+//! Events of the uncore in addition to counts: from what a job requests to rounds, which are counted in turn, and to their names in the
+//! report.
+
+use crate::snippet::Runner;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::uncore::{Event, NoUncore, Placed, Uncore, Unit};
+use events::request::Request;
+use events::uncore;
+use protocol::record::{Counting, Uncounted};
+
+/// An event that a job requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// What the figure is called: the label that the job gives it, or its text.
+    pub event: String,
+    /// The event.
+    pub what: Event,
+}
+
+impl Wanted {
+    /// What a request requests, if it is of the uncore.
+    ///
+    /// # Errors
+    /// Why it means nothing.
+    #[must_use]
+    pub fn of(request: &Request) -> Option<Result<Self, String>> {
+        let event = match uncore::of(request)? {
+            Ok(event) => event,
+            Err(refused) => return Some(Err(refused.to_string())),
+        };
+        let unit = match event.unit {
+            uncore::Unit::Clock => Unit::Clock,
+            uncore::Unit::Arbiter => Unit::Arbiter,
+            uncore::Unit::Caching => Unit::Caching,
+        };
+        let what = Event { unit, select: event.select, filter: event.filter, first: event.first };
+        let label = request.attributes.label.as_ref().unwrap_or(&request.text);
+        Some(Ok(Self { event: label.clone(), what }))
+    }
+}
+
+/// An event with its counter.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// What it is called.
+    pub event: String,
+    /// Where it is counted.
+    pub placed: Placed,
+}
+
+/// Events that are counted at the same time.
+pub type Round = Vec<Counted>;
+
+/// The rounds of what can be counted; the rest goes to `uncounted`. Those of a group are in one round, if that is possible.
+#[must_use]
+pub fn rounds(
+    wanted: &[Vec<Wanted>],
+    uncore: impl FnOnce() -> Result<Uncore, NoUncore>,
+    uncounted: &mut Vec<Uncounted>,
+) -> Vec<Round> {
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let uncore = uncore();
+    let mut names: Vec<&Wanted> = Vec::new();
+    let mut refuse = |one: &Wanted, reason: String| {
+        if uncounted.iter().all(|other| other.event != one.event) {
+            uncounted.push(Uncounted { event: one.event.clone(), reason });
+        }
+    };
+    let mut groups = Vec::new();
+    for group in wanted {
+        let mut events = Vec::new();
+        for one in group {
+            let checked = uncore.as_ref().map_err(ToString::to_string);
+            let checked = checked
+                .and_then(|uncore| uncore.check(&one.what).map_err(|refusal| refusal.to_string()));
+            let known = names.iter().find(|known| known.what == one.what);
+            match (checked, known) {
+                (Err(reason), _) => refuse(one, reason),
+                (Ok(()), Some(known)) if known.event != one.event => {
+                    refuse(one, format!("it is counted as {}", known.event));
+                }
+                (Ok(()), known) => {
+                    if known.is_none() {
+                        names.push(one);
+                    }
+                    events.push(one.what);
+                }
+            }
+        }
+        if !events.is_empty() {
+            groups.push(events);
+        }
+    }
+    let Ok(uncore) = uncore else { return Vec::new() };
+    let counted = |placed: Placed| {
+        let name = names.iter().find(|known| known.what == placed.event)?;
+        Some(Counted { event: name.event.clone(), placed })
+    };
+    uncore
+        .rounds(&groups)
+        .into_iter()
+        .map(|all| all.into_iter().filter_map(counted).collect())
+        .collect()
+}
+
+/// Programs the round of a pass: they take turns. What cannot be programmed is left out from then on. Returns the names of the others, and
+/// how they are counted.
+pub fn programmed(
+    runner: &mut impl Runner,
+    rounds: &mut [Round],
+    pass: usize,
+    uncounted: &mut Vec<Uncounted>,
+) -> Vec<(String, Counting)> {
+    let Some(number) = pass.checked_rem(rounds.len()) else { return Vec::new() };
+    let round = &mut rounds[number];
+    loop {
+        let placed: Vec<Placed> = round.iter().map(|one| one.placed).collect();
+        match runner.program_uncore(&placed) {
+            Ok(places) => {
+                let places = round.iter().zip(places);
+                return places.map(|(one, place)| named(one, place, pass as u32)).collect();
+            }
+            Err((number, refusal)) => {
+                let event = round.remove(number).event;
+                uncounted.push(Uncounted { event, reason: refusal.to_string() });
+            }
+        }
+    }
+}
+
+fn named(one: &Counted, (units, msr): (u32, u32), pass: u32) -> (String, Counting) {
+    let Event { unit, select, .. } = one.placed.event;
+    let unit = match unit {
+        Unit::Clock => uncore::Unit::Clock,
+        Unit::Arbiter => uncore::Unit::Arbiter,
+        Unit::Caching => uncore::Unit::Caching,
+    };
+    let counter =
+        format!("counter {} of the package's {}, MSR {msr:#x}", one.placed.counter, unit.name());
+    let name = format!("{}/config={select:#x}/", unit.name());
+    (one.event.clone(), Counting { name, counter, pass, units, ..Counting::default() })
+}
+
+#[cfg(test)]
+mod tests;

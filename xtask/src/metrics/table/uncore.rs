@@ -1,0 +1,125 @@
+//! Perfmon's events of the uncore as the machine is requested them: by their codes, which no table of events has.
+
+use super::Definition;
+
+/// Tables, name, unit, codes: facts of Intel's.
+const FACTS: &str = include_str!("../../../data/uncore.csv");
+
+/// What the machine's texts begin with.
+const OURS: &str = "uncore_";
+const NAME: &str = ",name=";
+
+/// Whether an event is one of the uncore, as the machine is requested it.
+pub fn is(event: &str) -> bool {
+    event.starts_with(OURS)
+}
+
+/// What the report calls such an event: perfmon's name.
+pub fn name(event: &str) -> &str {
+    event.split_once(NAME).map_or(event, |(_, name)| name.trim_end_matches('/'))
+}
+
+/// The metric with the machine's texts for events of the uncore whose registers are known.
+pub(super) fn of(mut metric: Definition, table: &str) -> Definition {
+    for event in metric.events.values_mut() {
+        if let Some(text) = text(event, table) {
+            *event = text;
+        }
+    }
+    metric
+}
+
+fn text(event: &str, table: &str) -> Option<String> {
+    let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
+    let facts = FACTS.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [tables, known, unit, code, umask, filter] = fields[..] else { return None };
+        let is = known == name && tables.split('|').any(|known| known == table);
+        is.then_some((unit, code, umask, filter))
+    });
+    let (unit, code, umask, filter) = facts?;
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let (mut unit, mut filter, mut more) = (unit.to_string(), number(filter)?, String::new());
+    for modifier in modifiers.split(':').filter(|modifier| !modifier.is_empty()) {
+        let (key, value) = modifier.split_once('=').unwrap_or((modifier, ""));
+        match (key, number(value), modifier.strip_prefix('c').and_then(number)) {
+            ("one_unit", ..) => unit += "_0",
+            // The filters' second register is from bit 32 on; Haswell's has the opcode from its bit 20 on.
+            ("filter1", Some(bits), _) => filter |= bits << 32,
+            ("opc", Some(code), _) => filter |= code << 52,
+            ("tid", Some(thread), _) => filter |= thread,
+            (_, _, Some(cycles)) => more += &format!(",cmask={cycles}"),
+            _ => return None,
+        }
+    }
+    if filter != 0 {
+        more += &format!(",config1={filter:#x}");
+    }
+    Some(format!("{unit}/event={code},umask={umask}{more}{NAME}{event}/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::table::table;
+    use events::parse::parse_event;
+    use events::uncore::{Event, Unit};
+
+    /// Every text is read as the bits that Intel's list has, and has perfmon's name.
+    #[test]
+    fn s3_perfmons_events_of_the_uncore_are_requested_by_their_codes() {
+        for (event, table, wanted) in [
+            ("UNC_CLOCK.SOCKET", "skylake", (Unit::Clock, 0xff, 0, false)),
+            (
+                "UNC_ARB_TRK_OCCUPANCY.DATA_READ:c1",
+                "skylake",
+                (Unit::Arbiter, 0x100_0280, 0, false),
+            ),
+            ("UNC_CHA_CLOCKTICKS:one_unit", "sapphirerapids", (Unit::Caching, 1, 0, true)),
+            (
+                "UNC_CHA_TOR_INSERTS.IA_MISS:filter1=0x12CC0233",
+                "skylakex",
+                (Unit::Caching, 0x2135, 0x12cc_0233 << 32, false),
+            ),
+            (
+                "UNC_C_TOR_INSERTS.OPCODE:opc=0x1c8:tid=0x3e",
+                "haswellx",
+                (Unit::Caching, 0x135, 0x1c8 << 52 | 0x3e, false),
+            ),
+            (
+                "UNC_CHA_TOR_INSERTS.IO_PCIRDCUR_LOCAL",
+                "icelakex",
+                (Unit::Caching, 0xc8_f2ff_0000_0435, 0, false),
+            ),
+        ] {
+            let text = text(event, table).unwrap();
+            let request = parse_event(&text).unwrap();
+            let (unit, select, filter, first) = wanted;
+            let wanted = Event { unit, select, filter, first };
+            assert_eq!(events::uncore::of(&request), Some(Ok(wanted)), "{text}");
+            assert_eq!(request.attributes.label.as_deref(), Some(event));
+            assert_eq!(name(&text), event);
+        }
+        assert_eq!(text("UNC_CLOCK.SOCKET", "lioncove_lnl"), None);
+        assert_eq!(text("UNC_CLOCK.SOCKET:what", "skylake"), None);
+        assert_eq!(text("UNC_M_CAS_COUNT.RD", "skylakex"), None);
+    }
+
+    /// A line of the list that no metric needs is a mistake in it.
+    #[test]
+    fn s3_every_line_of_the_list_is_of_some_metric_of_each_of_its_tables() {
+        for line in FACTS.lines().skip(1) {
+            let fields: Vec<&str> = line.split(',').collect();
+            for one in fields[0].split('|') {
+                let metrics = table(one).metrics;
+                let mut events = metrics.iter().flat_map(|metric| metric.events.values());
+                let is =
+                    |event: &String| is(event) && name(event).split(':').next() == Some(fields[1]);
+                assert!(events.any(is), "{one}: {line}");
+            }
+        }
+    }
+}
