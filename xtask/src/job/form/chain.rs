@@ -7,6 +7,7 @@
 use super::address::Address;
 use super::effects::{Access, Effects};
 use super::registers::{Free, Reg};
+use super::text::Operand;
 use super::way::{self, End, Way};
 use super::{Case, Form, case, start};
 
@@ -110,12 +111,18 @@ impl Chains<'_> {
 
     fn name(&self, place: Place) -> String {
         match place {
+            Place::Operand(index) if self.is_mask(index) => "mask".to_string(),
             Place::Operand(index) => (index + 1).to_string(),
             Place::Address => "address".to_string(),
             Place::Memory => "memory".to_string(),
             Place::Implicit(reg) => reg.to_string(),
             Place::Flags => "flags".to_string(),
         }
+    }
+
+    /// The mask of EVEX, which is no operand by number.
+    fn is_mask(&self, index: usize) -> bool {
+        matches!(self.form.operands[index], Operand::Mask { .. })
     }
 
     fn pair(&self, from: Place, to: Place) -> Result<Made, String> {

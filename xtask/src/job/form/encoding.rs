@@ -4,6 +4,7 @@
 //! has a VEX and an EVEX one. iced-x86 encodes each.
 
 use super::address::Address;
+use super::evex;
 use super::registers::{Kind, Reg};
 use super::text::Operand;
 use iced_x86::{Code, Encoder, Instruction, OpCodeOperandKind, OpKind, Register};
@@ -37,10 +38,18 @@ impl Encoding {
         instruction.set_code(self.code);
         instruction.set_has_lock_prefix(self.lock);
         let kinds = self.code.op_code().op_kinds();
-        for (index, (operand, kind)) in (0..).zip(operands.iter().zip(kinds)) {
-            let register = registers.get(index as usize).copied().flatten();
+        let given = |index: usize| registers.get(index).copied().flatten();
+        for (index, operand) in operands.iter().enumerate() {
+            let mask = given(index).map(|reg| register_of(reg, 64));
+            evex::decorate(&mut instruction, operand, mask);
+        }
+        // What is in braces stands behind all others.
+        let written = operands.iter().filter(|operand| evex::is_written(operand));
+        for (index, (operand, kind)) in (0..).zip(written.zip(kinds)) {
+            let register = given(index as usize);
             match operand {
-                Operand::Memory(_) => {
+                Operand::Mask { .. } | Operand::Control(_) => {}
+                Operand::Memory(_) | Operand::Broadcast { .. } => {
                     instruction.set_op_kind(index, OpKind::Memory);
                     instruction.set_memory_base(register_of(address.base, 64));
                     instruction.set_memory_displacement64(address.displacement.into());

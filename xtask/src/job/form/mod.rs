@@ -1,6 +1,6 @@
 //! Instruction forms: `imul r64, r64` instead of a snippet.
 //!
-//! `text` reads a form; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
+//! `text` reads a form, `evex` what stands in braces; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
 //! snippets of its latency, `apart` the one of its throughput, [`blocked`] those of its ports, and [`case`] the names that tell a reader of the report
 //! what was measured. [`expand`] puts them into the job.
 
@@ -12,6 +12,7 @@ pub mod catalog;
 mod chain;
 mod effects;
 mod encoding;
+mod evex;
 mod expand;
 pub mod operand;
 mod registers;

@@ -3,6 +3,7 @@
 use super::FormError;
 use super::address::Address;
 use super::encoding::Encoding;
+use super::evex;
 use super::registers::{Kind, Reg};
 use serde::Deserialize;
 use std::fmt;
@@ -32,8 +33,22 @@ pub enum Operand {
     },
     /// Memory of so many bits; `m` leaves the size away.
     Memory(Option<u16>),
+    /// One element in memory of so many bits, which stands for `count` of them.
+    Broadcast {
+        /// Its width.
+        bits: u16,
+        /// Elements of the vector.
+        count: u8,
+    },
     /// A constant of so many bits.
     Immediate(u16),
+    /// The mask of EVEX: any of K1 to K7.
+    Mask {
+        /// Elements that it leaves out become 0; otherwise they stay as they are.
+        zeroing: bool,
+    },
+    /// Rounding of this instruction alone, or no exceptions of it.
+    Control(&'static str),
     /// This very register or number.
     Fixed(String),
 }
@@ -95,24 +110,45 @@ impl FromStr for Form {
             return Err(part(head, "a repeated instruction: its cost depends on RCX"));
         }
         let operands = rest.split(',').map(str::trim).filter(|_| !rest.is_empty());
-        let operands = operands.map(|word| {
+        let mut added = Vec::new();
+        let operands = operands.enumerate().filter_map(|(index, word)| {
+            if let Some(control) = evex::CONTROLS.iter().find(|control| **control == word) {
+                added.push(Operand::Control(control));
+                return None;
+            }
+            Some((index, word))
+        });
+        let operands: Vec<(usize, &str)> = operands.collect();
+        let mut mask = None;
+        let operands = operands.into_iter().map(|(index, whole)| {
+            let (word, broadcast, masked) = evex::braces(whole, index == 0)
+                .map_err(|braces| part(&braces, evex::BRACES))?;
+            mask = mask.take().or(masked);
             let class = CLASSES.iter().find(|(name, _)| *name == word);
             let number = word.trim_start_matches("0x");
             let is_number = number.len() < 17
                 && !number.is_empty()
                 && number.chars().all(|c| c.is_ascii_hexdigit())
                 && word.starts_with(|c: char| c.is_ascii_digit());
-            match class {
-                Some((_, class)) => Ok(class.clone()),
-                None if NAMED.contains(&word) || is_number => Ok(Operand::Fixed(word.to_string())),
-                None => Err(part(
+            match (class, broadcast) {
+                (Some((_, Operand::Memory(Some(bits)))), Some(count)) => {
+                    Ok(Operand::Broadcast { bits: *bits, count })
+                }
+                (_, Some(_)) => Err(part(whole, "no memory operand whose size is known")),
+                (Some((_, class)), None) => Ok(class.clone()),
+                (None, None) if NAMED.contains(&word) || is_number => {
+                    Ok(Operand::Fixed(word.to_string()))
+                }
+                (None, None) => Err(part(
                     word,
                     "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, imm8 to imm64, a number, or a \
                      register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0)",
                 )),
             }
         });
-        let operands = operands.collect::<Result<_, _>>()?;
+        let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        operands.append(&mut added);
+        operands.extend(mask);
         Ok(Self { mnemonic: head.to_string(), operands, encoding: None })
     }
 }
@@ -141,19 +177,28 @@ fn split(text: &str) -> (&str, &str) {
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.mnemonic)?;
-        for (index, operand) in self.operands.iter().enumerate() {
-            f.write_str(if index == 0 { " " } else { ", " })?;
-            match operand {
-                Operand::Fixed(text) => f.write_str(text)?,
-                class => {
-                    let known = CLASSES.iter().find(|(_, other)| other == class);
-                    f.write_str(known.map_or("?", |(name, _)| name))?;
-                }
-            }
+        if !self.operands.is_empty() {
+            let texts = self.operands.iter().map(text_of).collect();
+            write!(f, " {}", evex::join(&self.operands, texts))?;
         }
         match self.encoding.filter(|encoding| encoding.named) {
             Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string()),
             None => Ok(()),
+        }
+    }
+}
+
+/// An operand as a form has it.
+fn text_of(operand: &Operand) -> String {
+    match operand {
+        Operand::Fixed(text) => text.clone(),
+        Operand::Mask { zeroing: false } => "{k}".to_string(),
+        Operand::Mask { zeroing: true } => "{k}{z}".to_string(),
+        Operand::Control(text) => (*text).to_string(),
+        Operand::Broadcast { bits, count } => format!("m{bits} {{1to{count}}}"),
+        class => {
+            let known = CLASSES.iter().find(|(_, other)| other == class);
+            known.map_or("?", |(name, _)| name).to_string()
         }
     }
 }
@@ -187,6 +232,14 @@ impl Form {
         let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
             Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
             Operand::Memory(bits) => sized(*bits, address),
+            Operand::Broadcast { bits, count } => {
+                format!("{}{{1to{count}}}", sized(Some(*bits), address))
+            }
+            Operand::Mask { zeroing } => {
+                let mask = reg.map_or_else(String::new, |reg| reg.name(64));
+                format!("{{{mask}}}{}", if *zeroing { "{z}" } else { "" })
+            }
+            Operand::Control(text) => (*text).to_string(),
             // Not 1, which has encodings of its own in shifts; wide ones so that no shorter encoding takes them.
             Operand::Immediate(8) => "3".to_string(),
             Operand::Immediate(16) => "0x1234".to_string(),
@@ -195,13 +248,15 @@ impl Form {
             Operand::Fixed(text) if text == "st0" => "st(0)".to_string(),
             Operand::Fixed(text) => text.clone(),
         });
-        format!("{} {}", self.mnemonic, operands.collect::<Vec<_>>().join(", ")).trim().to_string()
+        let operands = evex::join(&self.operands, operands.collect());
+        format!("{} {operands}", self.mnemonic).trim().to_string()
     }
 
     /// The memory operand's number and size, if there is one.
     pub fn memory(&self) -> Option<(usize, Option<u16>)> {
         self.operands.iter().enumerate().find_map(|(index, operand)| match operand {
             Operand::Memory(bits) => Some((index, *bits)),
+            Operand::Broadcast { bits, .. } => Some((index, Some(*bits))),
             _ => None,
         })
     }
@@ -210,6 +265,7 @@ impl Form {
     pub fn register(&self, index: usize) -> Option<(Kind, u16)> {
         match self.operands.get(index)? {
             Operand::Register { kind, bits } => Some((*kind, *bits)),
+            Operand::Mask { .. } => Some((Kind::Mask, 64)),
             _ => None,
         }
     }
