@@ -80,4 +80,5 @@ mod stray;
 mod tasks;
 mod uefi_loader;
 mod uefi_pmu;
+mod unusual_forms;
 mod vm;

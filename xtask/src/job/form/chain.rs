@@ -9,7 +9,7 @@ use super::effects::{Access, Effects};
 use super::registers::{Free, Reg};
 use super::text::Operand;
 use super::way::{self, End, Way};
-use super::{Case, Form, case, start};
+use super::{Case, Form, case, stack, start, vsib};
 
 /// Why PUSH and the like have no latency here.
 pub const HIDDEN: &str = "it accesses memory that no operand names";
@@ -51,6 +51,18 @@ struct Chains<'a> {
 
 /// Chains for all pairs.
 pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
+    if effects.branch {
+        return Vec::new();
+    }
+    if effects.stack.is_moved() {
+        return stack::latencies(form, effects);
+    }
+    if form.indexed().is_some() {
+        return vsib::latencies(form, effects);
+    }
+    if form.mnemonic == "fxch" {
+        return vec![Ok(stack::exchange(form, effects))];
+    }
     let chains = Chains { form, effects };
     let (sources, destinations) = chains.places();
     let pairs = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
@@ -277,6 +289,9 @@ pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
     let (destination, kind) = (0..form.operands.len())
         .filter(|&index| effects.operands[index].write)
         .find_map(|index| Some((index, form.register(index)?)))?;
+    if effects.branch || effects.stack.is_moved() || form.indexed().is_some() {
+        return None;
+    }
     let unique = form.encoding.is_some_and(super::encoding::Encoding::unique);
     let same = |index: &usize| form.register(*index) == Some(kind);
     if unique || effects.hidden_memory || (0..form.operands.len()).filter(same).count() < 2 {

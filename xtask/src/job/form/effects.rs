@@ -1,11 +1,13 @@
 //! What an instruction reads and writes, found by assembling one and looking at it.
 
 use super::address::MEMORY;
+use super::branch;
 use super::registers::{Free, Reg};
+use super::stack::Stack;
 use super::{Form, FormError};
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register, RflagsBits,
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    RflagsBits,
 };
 
 /// What happens to a thing.
@@ -40,6 +42,10 @@ pub struct Effects {
     pub implicit: Vec<(Reg, Access)>,
     /// The arithmetic flags.
     pub flags: Access,
+    /// What it does to the x87 stack.
+    pub stack: Stack,
+    /// It is a branch.
+    pub branch: bool,
     /// It accesses memory besides its operand, or memory that none of its operands names.
     pub hidden_memory: bool,
 }
@@ -73,20 +79,20 @@ impl Effects {
         let [instruction] = all[..] else {
             return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
         };
-        if instruction.flow_control() != FlowControl::Next {
-            return Err(refused(form, "it leaves the straight line"));
-        }
+        let branch = branch::check(&instruction).map_err(|reason| refused(form, reason))?;
         if instruction.is_privileged() {
             return Err(refused(form, "it is privileged, and works on the machine's state"));
         }
-        if instruction.fpu_stack_increment_info().writes_top() {
-            return Err(refused(form, "it pushes to or pops from the x87 stack"));
-        }
+        let stack = Stack::of(&instruction).map_err(|reason| refused(form, reason))?;
         if let Some(reason) = unsafe_here(&instruction) {
             return Err(refused(form, reason));
         }
-        let mut effects =
-            Self { operands: vec![Access::default(); form.operands.len()], ..Self::default() };
+        let mut effects = Self {
+            operands: vec![Access::default(); form.operands.len()],
+            stack,
+            branch,
+            ..Self::default()
+        };
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(&instruction);
         for used in info.used_registers() {
@@ -104,6 +110,8 @@ impl Effects {
             let hidden = Reg::of(used.base()).filter(|reg| *reg != Reg::general(14));
             match memory.filter(|_| used.base() == Register::R14) {
                 Some(index) => effects.operands[index].add(used.access()),
+                // The elements of a gather are no place by themselves: it waits for the registers.
+                None if form.indexed().is_some() && used.base() == Register::R14 => {}
                 None if used.base() == Register::None || hidden.is_some_and(Reg::is_pointer) => {
                     effects.hidden_memory = true;
                 }

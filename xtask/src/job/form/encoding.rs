@@ -4,6 +4,7 @@
 //! has a VEX and an EVEX one. iced-x86 encodes each.
 
 use super::address::Address;
+use super::branch;
 use super::evex;
 use super::registers::{Kind, Reg};
 use super::text::Operand;
@@ -49,10 +50,14 @@ impl Encoding {
             let register = given(index as usize);
             match operand {
                 Operand::Mask { .. } | Operand::Control(_) => {}
-                Operand::Memory(_) | Operand::Broadcast { .. } => {
+                Operand::Branch { .. } => instruction.set_op_kind(index, OpKind::NearBranch64),
+                Operand::Memory(_) | Operand::Broadcast { .. } | Operand::Indexed { .. } => {
                     instruction.set_op_kind(index, OpKind::Memory);
                     instruction.set_memory_base(register_of(address.base, 64));
                     instruction.set_memory_displacement64(address.displacement.into());
+                    if let (Operand::Indexed { bits, .. }, Some(register)) = (operand, register) {
+                        instruction.set_memory_index(register_of(register, *bits));
+                    }
                     // The encoder takes a longer one where the value needs it.
                     instruction.set_memory_displ_size(u32::from(address.displacement != 0));
                 }
@@ -75,8 +80,16 @@ impl Encoding {
             }
         }
         let mut encoder = Encoder::new(64);
-        encoder.encode(&instruction, 0).map_err(|error| error.to_string())?;
-        Ok(encoder.take_buffer())
+        let mut encode = |instruction: &Instruction| {
+            encoder.encode(instruction, 0).map_err(|error| error.to_string())?;
+            Ok(encoder.take_buffer())
+        };
+        let bytes = encode(&instruction)?;
+        if !operands.iter().any(|one| matches!(one, Operand::Branch { .. })) {
+            return Ok(bytes);
+        }
+        instruction.set_near_branch64(bytes.len() as u64 + branch::distance(self.code));
+        encode(&instruction)
     }
 
     /// Whether two operands may not be one register.

@@ -60,7 +60,7 @@ pub fn variants(code: Code, list: &[Operand]) -> Vec<Vec<Operand>> {
     if let (None, Some(control)) = (memory, control) {
         bases.push([list, &[Operand::Control(control)]].concat());
     }
-    let into_memory = matches!(list.first(), Some(Operand::Memory(_)));
+    let into_memory = matches!(list.first(), Some(Operand::Memory(_) | Operand::Indexed { .. }));
     let mut all = Vec::new();
     for base in bases {
         if !op.require_op_mask_register() {
@@ -132,3 +132,6 @@ pub fn join(operands: &[Operand], texts: Vec<String>) -> String {
     }
     parts.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

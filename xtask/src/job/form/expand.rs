@@ -51,6 +51,7 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     }
     add_ports(file, &mut snippets, &mut known).map_err(|trouble| failed(file, trouble))?;
     add_ways_back(&mut snippets, &mut known).map_err(|error| failed(file, error))?;
+    while add_partners(&mut snippets, &mut known).map_err(|error| failed(file, error))? {}
     Ok(Cow::Owned(JobFile { snippets, ..file.clone() }))
 }
 
@@ -292,4 +293,30 @@ fn add_ways_back(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<(
         }
     }
     Ok(())
+}
+
+/// The throughput of forms beside which others were measured is measured too, each once. Such a form may have others
+/// beside itself. Whether any was added.
+fn add_partners(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<bool, Trouble> {
+    let (mut there, mut needed) = (HashSet::new(), Vec::<(String, usize)>::new());
+    for (index, snippet) in snippets.iter().enumerate() {
+        let Ok(case) = snippet.name.parse::<case::Case>() else { continue };
+        let case::Kind::Throughput { with, .. } = case.kind else { continue };
+        there.insert(case.form);
+        for form in with {
+            if !needed.iter().any(|(other, _)| *other == form) {
+                needed.push((form, index));
+            }
+        }
+    }
+    needed.retain(|(form, _)| !there.contains(form));
+    let forms = needed.iter().map(|(text, _)| text.parse()).collect::<Result<Vec<Form>, _>>()?;
+    known.learn(forms.iter().cloned())?;
+    for (form, (_, index)) in forms.iter().zip(&needed) {
+        let added = put(&snippets[*index], apart::throughput(form, &known.0[form])?);
+        let allow_uncounted = added.criteria.allow_uncounted;
+        let criteria = CriteriaFile { allow_uncounted, ..CriteriaFile::default() };
+        snippets.push(SnippetFile { criteria, ..added });
+    }
+    Ok(!forms.is_empty())
 }

@@ -7,6 +7,7 @@
 mod address;
 mod apart;
 pub mod blocked;
+mod branch;
 pub mod case;
 pub mod catalog;
 mod chain;
@@ -16,8 +17,10 @@ mod evex;
 mod expand;
 pub mod operand;
 mod registers;
+mod stack;
 mod start;
 mod text;
+mod vsib;
 mod way;
 
 pub use case::Case;

@@ -69,6 +69,12 @@ pub fn describe(entry: &Entry) -> Option<Vec<Described>> {
                 (What::Register, class(*kind, *bits), *bits, names(*kind, *bits))
             }
             Operand::Control(_) => continue,
+            Operand::Branch { bits, .. } => {
+                (What::Immediate, format!("I{bits}"), *bits, Vec::new())
+            }
+            Operand::Indexed { bits, .. } => {
+                (What::Memory, format!("VSIB_{}", class(Kind::Vector, *bits)), 0, Vec::new())
+            }
             Operand::Mask { .. } => (What::Register, "K".to_string(), 64, mask_names()),
             Operand::Broadcast { bits, count } => {
                 (What::Memory, format!("M{bits}_1to{count}"), *bits, Vec::new())

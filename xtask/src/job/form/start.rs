@@ -47,9 +47,11 @@ pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -
         let _ = writeln!(code, "dec edx\njnz 2b");
     }
     let implicit = effects.implicit.iter().map(|(reg, _)| reg);
-    if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87) {
+    if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87)
+        || effects.stack.is_moved()
+    {
         code += "fninit\n";
-        code += &"fld1\n".repeat(8);
+        code += &"fld1\n".repeat(effects.stack.depth());
     }
     for &(reg, bits) in used {
         let _ = writeln!(code, "{}", load(form, reg, bits));

@@ -2,9 +2,11 @@
 
 use super::FormError;
 use super::address::Address;
+use super::branch;
 use super::encoding::Encoding;
 use super::evex;
 use super::registers::{Kind, Reg};
+use super::stack;
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
@@ -40,6 +42,20 @@ pub enum Operand {
         /// Elements of the vector.
         count: u8,
     },
+    /// Elements in memory, each with an address of its own.
+    Indexed {
+        /// Bits of one index.
+        index: u16,
+        /// Width of the register with all of them.
+        bits: u16,
+    },
+    /// The next instruction, in so many bits.
+    Branch {
+        /// Its width.
+        bits: u16,
+        /// Whether a conditional branch goes there.
+        taken: Option<bool>,
+    },
     /// A constant of so many bits.
     Immediate(u16),
     /// The mask of EVEX: any of K1 to K7.
@@ -54,8 +70,8 @@ pub enum Operand {
 }
 
 /// The classes and what they are.
-static CLASSES: [(&str, Operand); 22] = {
-    use Operand::{Immediate, Memory, Register};
+static CLASSES: [(&str, Operand); 28] = {
+    use Operand::{Immediate, Indexed, Memory, Register};
     const fn register(kind: Kind, bits: u16) -> Operand {
         Register { kind, bits }
     }
@@ -78,6 +94,12 @@ static CLASSES: [(&str, Operand); 22] = {
         ("m128", Memory(Some(128))),
         ("m256", Memory(Some(256))),
         ("m512", Memory(Some(512))),
+        ("vm32x", Indexed { index: 32, bits: 128 }),
+        ("vm32y", Indexed { index: 32, bits: 256 }),
+        ("vm32z", Indexed { index: 32, bits: 512 }),
+        ("vm64x", Indexed { index: 64, bits: 128 }),
+        ("vm64y", Indexed { index: 64, bits: 256 }),
+        ("vm64z", Indexed { index: 64, bits: 512 }),
         ("imm8", Immediate(8)),
         ("imm16", Immediate(16)),
         ("imm32", Immediate(32)),
@@ -121,6 +143,9 @@ impl FromStr for Form {
         let operands: Vec<(usize, &str)> = operands.collect();
         let mut mask = None;
         let operands = operands.into_iter().map(|(index, whole)| {
+            if let Some(target) = branch::parse(whole) {
+                return Ok(target);
+            }
             let (word, broadcast, masked) = evex::braces(whole, index == 0)
                 .map_err(|braces| part(&braces, evex::BRACES))?;
             mask = mask.take().or(masked);
@@ -141,7 +166,8 @@ impl FromStr for Form {
                 }
                 (None, None) => Err(part(
                     word,
-                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, imm8 to imm64, a number, or a \
+                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, rel8, rel32, vm32x to \
+                     vm64z, imm8 to imm64, a number, or a \
                      register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0)",
                 )),
             }
@@ -149,7 +175,8 @@ impl FromStr for Form {
         let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
         operands.append(&mut added);
         operands.extend(mask);
-        Ok(Self { mnemonic: head.to_string(), operands, encoding: None })
+        let encoding = branch::bound(head, &operands).map_err(|(word, why)| part(&word, why))?;
+        Ok(Self { mnemonic: head.to_string(), operands, encoding })
     }
 }
 
@@ -196,6 +223,7 @@ fn text_of(operand: &Operand) -> String {
         Operand::Mask { zeroing: true } => "{k}{z}".to_string(),
         Operand::Control(text) => (*text).to_string(),
         Operand::Broadcast { bits, count } => format!("m{bits} {{1to{count}}}"),
+        Operand::Branch { bits, taken } => branch::text(*bits, *taken),
         class => {
             let known = CLASSES.iter().find(|(_, other)| other == class);
             known.map_or("?", |(name, _)| name).to_string()
@@ -232,6 +260,10 @@ impl Form {
         let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
             Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
             Operand::Memory(bits) => sized(*bits, address),
+            Operand::Indexed { bits, .. } => {
+                let index = reg.map_or_else(String::new, |reg| reg.name(*bits));
+                format!("[{address} + {index}]")
+            }
             Operand::Broadcast { bits, count } => {
                 format!("{}{{1to{count}}}", sized(Some(*bits), address))
             }
@@ -240,6 +272,8 @@ impl Form {
                 format!("{{{mask}}}{}", if *zeroing { "{z}" } else { "" })
             }
             Operand::Control(text) => (*text).to_string(),
+            // It always has an encoding.
+            Operand::Branch { .. } => String::new(),
             // Not 1, which has encodings of its own in shifts; wide ones so that no shorter encoding takes them.
             Operand::Immediate(8) => "3".to_string(),
             Operand::Immediate(16) => "0x1234".to_string(),
@@ -261,10 +295,19 @@ impl Form {
         })
     }
 
+    /// The operand with an address for each of its elements, if there is one, and bits of an index.
+    pub fn indexed(&self) -> Option<(usize, u16)> {
+        self.operands.iter().enumerate().find_map(|(place, operand)| match operand {
+            Operand::Indexed { index, .. } => Some((place, *index)),
+            _ => None,
+        })
+    }
+
     /// Kind and width of a register operand.
     pub fn register(&self, index: usize) -> Option<(Kind, u16)> {
         match self.operands.get(index)? {
             Operand::Register { kind, bits } => Some((*kind, *bits)),
+            Operand::Indexed { bits, .. } => Some((Kind::Vector, *bits)),
             Operand::Mask { .. } => Some((Kind::Mask, 64)),
             _ => None,
         }
@@ -283,6 +326,9 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
+        if let Some(bits) = stack::memory_of_floats(&self.mnemonic).and(self.memory()) {
+            return stack::one(bits.1);
+        }
         let has = |ends: [&str; 2], within: [&str; 2]| {
             let converts = name.starts_with("cvt") && within.iter().any(|part| name.contains(part));
             !name.starts_with('p') && (converts || ends.iter().any(|end| name.ends_with(end)))

@@ -14,6 +14,18 @@ pub fn reason(code: Code) -> Option<&'static str> {
     if doubled.contains(&code) {
         return Some("it is a second encoding of TEST that Intel's manual does not have");
     }
+    // Intel's processors ignore the prefix, AMD's do not.
+    let cut = [
+        Code::Retnw,
+        Code::Retnw_imm16,
+        Code::Jmp_rm16,
+        Code::Call_rm16,
+        Code::Jmp_rel16,
+        Code::Call_rel16,
+    ];
+    if cut.contains(&code) {
+        return Some("its target is cut to 16 bits");
+    }
     if code.mnemonic() == Mnemonic::Reservednop {
         return Some("it is a reserved NOP, in whose place processors have other instructions");
     }

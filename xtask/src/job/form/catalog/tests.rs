@@ -28,6 +28,7 @@ fn d2_every_encoding_of_64_bit_code_is_measured_or_refused_with_a_reason() {
         }
     }
     let few: usize = refused.values().sum();
+    println!("{measured} {few} {refused:#?}");
     assert!(measured > 7_100 && few < 720, "{measured} {refused:#?}");
 }
 
@@ -53,15 +54,19 @@ fn names_are_names_of_one_form_and_of_items() {
 fn d2_each_form_is_measured_in_its_own_encoding() {
     for entry in all() {
         for made in measure(&entry).made {
-            let first = made.body.lines().find(|line| line.starts_with(".byte")).unwrap();
-            let bytes: Vec<u8> = first
-                .trim_start_matches(".byte")
-                .split(',')
-                .map(|byte| u8::from_str_radix(byte.trim().trim_start_matches("0x"), 16).unwrap())
-                .collect();
-            let mut decoder = Decoder::with_ip(64, &bytes, 0, options(entry.code));
-            let decoded = decoder.decode();
-            assert_eq!(decoded.code(), entry.code, "{}: {first}", entry.name);
+            let lines = made.body.lines().filter(|line| line.starts_with(".byte"));
+            let decoded = lines.map(|line| {
+                let bytes = line.trim_start_matches(".byte").split(',');
+                let byte = |text: &str| {
+                    u8::from_str_radix(text.trim().trim_start_matches("0x"), 16).unwrap()
+                };
+                let bytes: Vec<u8> = bytes.map(byte).collect();
+                let decoded = Decoder::with_ip(64, &bytes, 0, options(entry.code)).decode();
+                (bytes, decoded)
+            });
+            // A return stands behind its call.
+            let mut own = decoded.filter(|(_, decoded)| decoded.code() == entry.code);
+            let (bytes, decoded) = own.next().unwrap_or_else(|| panic!("{}", made.case));
             assert_eq!(decoded.len(), bytes.len(), "{}", entry.name);
             assert_eq!(decoded.has_lock_prefix(), entry.is_locked(), "{}", entry.name);
         }
@@ -130,9 +135,4 @@ fn d2_the_x87_stack_stays_where_it_is() {
     );
     let made = of("fadd st0, st").made;
     assert!(made[0].init.contains("fninit\nfld1\n") && made[0].body == ".byte 0xd8, 0xc1");
-    for name in ["FLD1", "FSTP ST(i)", "FADDP ST(i), ST(0)"] {
-        let entry = all.iter().find(|entry| entry.code.op_code().instruction_string() == name);
-        let missing = measure(entry.unwrap()).missing;
-        assert_eq!(missing[0].reason, "it pushes to or pops from the x87 stack", "{name}");
-    }
 }
