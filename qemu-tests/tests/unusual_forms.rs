@@ -71,17 +71,23 @@ fn d2_gathers_take_one_instruction_without_their_masks() {
     }
 }
 
-/// The emulated machine has no AVX-512: CPUID says so, and nothing is executed.
+/// The emulated machine has no AVX-512 and no AMX: CPUID says so, and nothing is executed.
 #[test]
-fn d2_forms_of_evex_and_scatters_are_skipped_where_the_processor_has_none() {
-    let ran = run(&["vaddpd zmm {k}{z}, zmm, m64 {1to8}", "vscatterdps vm32z {k}, zmm"]);
+fn d2_forms_of_evex_scatters_and_tiles_are_skipped_where_the_processor_has_none() {
+    let ran = run(&[
+        "vaddpd zmm {k}{z}, zmm, m64 {1to8}",
+        "vscatterdps vm32z {k}, zmm",
+        "tdpbssd tmm, tmm, tmm",
+    ]);
     let report = &ran.ends_with(0).report;
     let skipped: Vec<_> = report.errors().collect();
-    assert!(skipped.len() >= 2, "{skipped:?}");
+    assert!(skipped.len() >= 3, "{skipped:?}");
     for error in skipped {
-        assert!(error.text.contains("AVX512F"), "{error:?}");
+        let is = |part| error.text.contains(part);
+        assert!(is("AVX512F") || is("AMX"), "{error:?}");
     }
-    assert!(rows(report).iter().all(|row| !row.form.contains("{k}")));
+    let ran = |row: &FormRow| row.form.contains("{k}") || row.form.contains("tmm");
+    assert!(!rows(report).iter().any(ran));
 }
 
 #[test]
@@ -108,4 +114,47 @@ fn d2_branches_are_measured_taken_not_taken_and_in_pairs() {
     assert_eq!(of("call rel32"), (3.0, Some("at most")));
     assert_eq!(of("ret"), (3.0, Some("at most")));
     assert_eq!(of("call r64"), (4.0, Some("at most")));
+}
+
+/// Each writes what is there: the firmware finds no register changed, and the run goes on.
+#[test]
+fn d2_privileged_forms_change_nothing() {
+    let forms = [
+        "mov r64, cr0",
+        "mov cr0, r64",
+        "mov cr2, r64",
+        "mov cr3, r64",
+        "mov cr4, r64",
+        "mov cr8, r64",
+        "mov r64, dr6",
+        "mov dr0, r64",
+        "mov dr7, r64",
+        "rdmsr",
+        "wrmsr",
+        "rdpmc",
+        "xgetbv",
+        "xsetbv",
+        "cli",
+        "sti",
+        "clts",
+        "invlpg m",
+        "swapgs",
+        "lgdt m",
+        "lidt m",
+        "lldt r16",
+        "lmsw r16",
+    ];
+    let ran = run(&[&forms[..], &["inc r64"]].concat());
+    let report = &ran.ends_with(0).report;
+    let rows = rows(report);
+    for form in forms {
+        let row = rows.iter().find(|row| row.form == form).unwrap_or_else(|| panic!("{form}"));
+        let one = row.throughput.as_ref().unwrap();
+        let counted = one.events.iter().find(|(name, _)| name == "instructions").unwrap();
+        assert!((counted.1 - 1.0).abs() < 1e-9, "{form}: {one:?}");
+        assert!(row.latency.is_empty(), "{form}");
+    }
+    for result in report.results() {
+        assert!(result.restored.is_empty(), "{}: {:?}", result.name, result.restored);
+    }
 }

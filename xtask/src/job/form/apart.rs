@@ -4,7 +4,7 @@ use super::address::{Address, MEMORY};
 use super::chain::Made;
 use super::effects::Effects;
 use super::registers::{Free, Kind, Reg};
-use super::{Case, Form, FormError, branch, case, effects, stack, start, vsib};
+use super::{Case, Form, FormError, branch, case, effects, privileged, stack, start, vsib};
 
 /// Instructions in a body, if there are registers for them: more than the product of latency and rate of all but a few
 /// instructions. Vector instructions have both high.
@@ -84,6 +84,9 @@ impl Apart {
 pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     if effects.stack.is_moved() {
         return stack::throughput(form, effects);
+    }
+    if let Some(undone) = effects.undone {
+        return Ok(privileged::throughput(form, undone));
     }
     if effects.branch {
         return branch::throughput(form, effects);

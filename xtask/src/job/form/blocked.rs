@@ -80,7 +80,7 @@ fn made(form: &Form, copies: usize, init: String, body: Vec<String>) -> Made {
 
 /// Others beside each instruction would take ports, too.
 fn repeatable(form: &Form, effects: &Effects) -> Result<(), FormError> {
-    match effects.branch || effects.stack.is_moved() || form.indexed().is_some() {
+    match effects.needs_others() || effects.stack.is_moved() || form.indexed().is_some() {
         true => Err(effects::refused(form, "it cannot be repeated without other instructions")),
         false => Ok(()),
     }

@@ -51,7 +51,7 @@ struct Chains<'a> {
 
 /// Chains for all pairs.
 pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
-    if effects.branch {
+    if effects.needs_others() {
         return Vec::new();
     }
     if effects.stack.is_moved() {
@@ -289,7 +289,7 @@ pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
     let (destination, kind) = (0..form.operands.len())
         .filter(|&index| effects.operands[index].write)
         .find_map(|index| Some((index, form.register(index)?)))?;
-    if effects.branch || effects.stack.is_moved() || form.indexed().is_some() {
+    if effects.needs_others() || effects.stack.is_moved() || form.indexed().is_some() {
         return None;
     }
     let unique = form.encoding.is_some_and(super::encoding::Encoding::unique);

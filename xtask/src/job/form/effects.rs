@@ -2,6 +2,7 @@
 
 use super::address::MEMORY;
 use super::branch;
+use super::privileged::{self, Undone};
 use super::registers::{Free, Reg};
 use super::stack::Stack;
 use super::{Form, FormError};
@@ -44,6 +45,8 @@ pub struct Effects {
     pub flags: Access,
     /// What it does to the x87 stack.
     pub stack: Stack,
+    /// How it is made harmless, if it works on the machine's state.
+    pub undone: Option<&'static Undone>,
     /// It is a branch.
     pub branch: bool,
     /// It accesses memory besides its operand, or memory that none of its operands names.
@@ -80,17 +83,19 @@ impl Effects {
             return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
         };
         let branch = branch::check(&instruction).map_err(|reason| refused(form, reason))?;
-        if instruction.is_privileged() {
+        let undone = privileged::of(&instruction);
+        if undone.is_none() && instruction.is_privileged() {
             return Err(refused(form, "it is privileged, and works on the machine's state"));
         }
         let stack = Stack::of(&instruction).map_err(|reason| refused(form, reason))?;
-        if let Some(reason) = unsafe_here(&instruction) {
+        if let Some(reason) = unsafe_here(&instruction).filter(|_| undone.is_none()) {
             return Err(refused(form, reason));
         }
         let mut effects = Self {
             operands: vec![Access::default(); form.operands.len()],
             stack,
             branch,
+            undone,
             ..Self::default()
         };
         let mut factory = InstructionInfoFactory::new();
@@ -130,6 +135,11 @@ impl Effects {
             self.implicit.len() - 1
         });
         &mut self.implicit[index].1
+    }
+
+    /// It is measured by code of its own, which has a throughput only.
+    pub fn needs_others(&self) -> bool {
+        self.branch || self.undone.is_some()
     }
 
     /// Registers that operands must not get.

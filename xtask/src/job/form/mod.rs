@@ -16,10 +16,12 @@ mod encoding;
 mod evex;
 mod expand;
 pub mod operand;
+mod privileged;
 mod registers;
 mod stack;
 mod start;
 mod text;
+mod tile;
 mod vsib;
 mod way;
 

@@ -79,6 +79,7 @@ pub fn describe(entry: &Entry) -> Option<Vec<Described>> {
             Operand::Broadcast { bits, count } => {
                 (What::Memory, format!("M{bits}_1to{count}"), *bits, Vec::new())
             }
+            Operand::Strided => (What::Memory, "M".to_string(), 0, Vec::new()),
             Operand::Memory(bits) => {
                 let bits = bits.unwrap_or(0);
                 let what = if accessed { What::Memory } else { What::AddressOnly };
@@ -242,6 +243,7 @@ fn class(kind: Kind, bits: u16) -> String {
         (Kind::Mmx, _) => "MM".to_string(),
         (Kind::Mask, _) => "K".to_string(),
         (Kind::X87, _) => "ST".to_string(),
+        (Kind::Tile, _) => "TMM".to_string(),
     }
 }
 
@@ -254,7 +256,7 @@ fn mask_names() -> Vec<String> {
 fn names(kind: Kind, bits: u16) -> Vec<String> {
     let most = match kind {
         Kind::General | Kind::Vector => 16,
-        Kind::Mmx | Kind::Mask | Kind::X87 => 8,
+        Kind::Mmx | Kind::Mask | Kind::X87 | Kind::Tile => 8,
     };
     (0..most).map(|number| Reg { kind, number }.name(bits).to_uppercase()).collect()
 }

@@ -5,6 +5,7 @@ use super::address::Address;
 use super::branch;
 use super::encoding::Encoding;
 use super::evex;
+use super::privileged;
 use super::registers::{Kind, Reg};
 use super::stack;
 use serde::Deserialize;
@@ -49,6 +50,8 @@ pub enum Operand {
         /// Width of the register with all of them.
         bits: u16,
     },
+    /// Rows in memory, which a register has the distance of.
+    Strided,
     /// The next instruction, in so many bits.
     Branch {
         /// Its width.
@@ -70,8 +73,8 @@ pub enum Operand {
 }
 
 /// The classes and what they are.
-static CLASSES: [(&str, Operand); 28] = {
-    use Operand::{Immediate, Indexed, Memory, Register};
+static CLASSES: [(&str, Operand); 30] = {
+    use Operand::{Immediate, Indexed, Memory, Register, Strided};
     const fn register(kind: Kind, bits: u16) -> Operand {
         Register { kind, bits }
     }
@@ -86,6 +89,8 @@ static CLASSES: [(&str, Operand); 28] = {
         ("mm", register(Kind::Mmx, 64)),
         ("k", register(Kind::Mask, 64)),
         ("st", register(Kind::X87, 80)),
+        ("tmm", register(Kind::Tile, 8192)),
+        ("sibmem", Strided),
         ("m", Memory(None)),
         ("m8", Memory(Some(8))),
         ("m16", Memory(Some(16))),
@@ -110,6 +115,10 @@ static CLASSES: [(&str, Operand); 28] = {
 /// Registers that a form may name itself: the ones that encodings are bound to.
 const NAMED: [&str; 14] =
     ["al", "ax", "eax", "rax", "cl", "cx", "ecx", "rcx", "dx", "edx", "rdx", "ah", "xmm0", "st0"];
+
+fn is_named(word: &str) -> bool {
+    NAMED.contains(&word) || privileged::NAMES.contains(&word)
+}
 
 impl FromStr for Form {
     type Err = FormError;
@@ -161,14 +170,14 @@ impl FromStr for Form {
                 }
                 (_, Some(_)) => Err(part(whole, "no memory operand whose size is known")),
                 (Some((_, class)), None) => Ok(class.clone()),
-                (None, None) if NAMED.contains(&word) || is_number => {
+                (None, None) if is_named(word) || is_number => {
                     Ok(Operand::Fixed(word.to_string()))
                 }
                 (None, None) => Err(part(
                     word,
-                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, rel8, rel32, vm32x to \
+                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, tmm, m, sibmem, m8 to m512, rel8, rel32, vm32x to \
                      vm64z, imm8 to imm64, a number, or a \
-                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0)",
+                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0, cr0 to cr8, dr0 to dr7)",
                 )),
             }
         });
@@ -260,6 +269,7 @@ impl Form {
         let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
             Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
             Operand::Memory(bits) => sized(*bits, address),
+            Operand::Strided => format!("[{address} + r13]"),
             Operand::Indexed { bits, .. } => {
                 let index = reg.map_or_else(String::new, |reg| reg.name(*bits));
                 format!("[{address} + {index}]")
@@ -291,6 +301,7 @@ impl Form {
         self.operands.iter().enumerate().find_map(|(index, operand)| match operand {
             Operand::Memory(bits) => Some((index, *bits)),
             Operand::Broadcast { bits, .. } => Some((index, Some(*bits))),
+            Operand::Strided => Some((index, None)),
             _ => None,
         })
     }

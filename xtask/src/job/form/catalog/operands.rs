@@ -1,6 +1,7 @@
 //! Operand classes of an encoding.
 
 use crate::job::form::branch;
+use crate::job::form::privileged;
 use crate::job::form::registers::Kind;
 use crate::job::form::text::Operand;
 use iced_x86::{Code, OpCodeOperandKind};
@@ -85,14 +86,15 @@ fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<
         K::seg_reg | K::es | K::cs | K::ss | K::ds | K::fs | K::gs => {
             refused("it works on a segment register")
         }
-        K::cr_reg | K::dr_reg | K::tr_reg => {
-            refused("it is privileged, and works on the machine's state")
-        }
+        K::cr_reg => Ok(privileged::registers("cr")),
+        K::dr_reg => Ok(privileged::registers("dr")),
+        K::tr_reg => refused("it is privileged, and works on the machine's state"),
         K::st0 => one(fixed("st0")),
         K::sti_opcode => one(Operand::Register { kind: Kind::X87, bits: 80 }),
-        K::tmm_reg | K::tmm_rm | K::tmm_vvvv | K::sibmem => {
-            refused("it works on AMX tiles, which have to be configured")
+        K::tmm_reg | K::tmm_rm | K::tmm_vvvv => {
+            one(Operand::Register { kind: Kind::Tile, bits: 8192 })
         }
+        K::sibmem => one(Operand::Strided),
         K::bnd_reg
         | K::bnd_or_mem_mpx
         | K::mem_mpx

@@ -15,9 +15,10 @@ fn d2_every_encoding_of_64_bit_code_is_measured_or_refused_with_a_reason() {
     });
     assert_eq!(codes, wanted.collect());
     assert!(all.len() > 7_500, "{}", all.len());
-    let (mut measured, mut refused) = (0, BTreeMap::<String, usize>::new());
+    let (mut measured, mut items, mut refused) = (0, 0, BTreeMap::<String, usize>::new());
     for entry in &all {
         let of = measure(entry);
+        items += of.made.len();
         match (of.made.is_empty(), of.missing.first()) {
             (true, missing) => {
                 let reason = &missing.unwrap().reason;
@@ -28,7 +29,7 @@ fn d2_every_encoding_of_64_bit_code_is_measured_or_refused_with_a_reason() {
         }
     }
     let few: usize = refused.values().sum();
-    println!("{measured} {few} {refused:#?}");
+    println!("{measured} {items} {few} {refused:#?}");
     assert!(measured > 7_100 && few < 720, "{measured} {refused:#?}");
 }
 
