@@ -81,4 +81,5 @@ mod tasks;
 mod uefi_loader;
 mod uefi_pmu;
 mod uncore;
+mod unusual_forms;
 mod vm;

@@ -162,6 +162,11 @@ impl MachineOptions {
         }
     }
 
+    /// Whether the code has no rights to the machine's state.
+    pub(crate) fn is_ring_3(&self) -> bool {
+        self.ring == Some(3)
+    }
+
     /// Names of the registers that are read around each run.
     pub(super) fn msr_names(&self) -> impl Iterator<Item = String> {
         self.msrs.iter().flatten().map(|register| register.text.clone())

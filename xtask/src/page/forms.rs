@@ -49,7 +49,7 @@ pub(super) fn of(documents: &[Document]) -> Vec<Table> {
         for row in &own {
             cells.push(Cell::text(row.map(latency).unwrap_or_default()));
             let throughput = row.and_then(|row| row.throughput.as_ref());
-            cells.push(Cell::text(throughput.map(|one| number(one.value)).unwrap_or_default()));
+            cells.push(Cell::text(throughput.map(|one| one.text()).unwrap_or_default()));
             for event in &events {
                 let count =
                     throughput.and_then(|one| one.events.iter().find(|(name, _)| name == event));
@@ -96,10 +96,7 @@ fn pairs(row: &FormRow) -> String {
         let rest = broken(&one.breaking);
         format!("{} → {}: {}{back}{rest}", one.from, one.to, bound(one))
     });
-    let throughput = row
-        .throughput
-        .iter()
-        .map(|one| format!("throughput: {} apart{}", one.copies, broken(&one.breaking)));
+    let throughput = row.throughput.iter().map(|one| format!("throughput: {}", one.how()));
     let same = row.same_register.iter().map(|value| format!("one register: {}", number(*value)));
     latencies.chain(same).chain(throughput).collect::<Vec<_>>().join("\n")
 }

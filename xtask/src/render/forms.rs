@@ -2,6 +2,7 @@
 //!
 //! An item's name says what it measured (see [`Case`]), so this works for any report, without its job.
 
+mod beside;
 mod ports;
 
 use super::number;
@@ -61,8 +62,17 @@ pub struct Latency {
 /// Instructions that do not wait for each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Throughput {
-    /// Units an instruction.
+    /// Units an instruction: what was measured without the throughput of the forms in `with`.
     pub value: f64,
+    /// What `value` is, where others stand beside each instruction: `at least`, because these could run beside it at no
+    /// cost; `at most`, if one of them was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<&'static str>,
+    /// Units an instruction with what stands beside it.
+    pub measured: f64,
+    /// Forms of which one instruction stands beside each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// Instructions in the body.
     pub copies: u32,
     /// What is written again before each: that takes part in the throughput.
@@ -70,7 +80,7 @@ pub struct Throughput {
     pub breaking: Vec<String>,
     /// As for a latency.
     pub distinct: u32,
-    /// Events an instruction.
+    /// Events an instruction, without those of the forms in `with`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<(String, f64)>,
 }
@@ -146,17 +156,27 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
                 });
             }
             Kind::SameRegister => rows[index].same_register = Some(measured),
-            Kind::Throughput { copies } => {
+            Kind::Throughput { copies, with } => {
                 let events = result.metrics.iter().filter(|m| m.event != "tsc" && m.event != unit);
                 let events = events.map(|m| (m.event.clone(), m.value.median)).collect();
-                let (copies, value) = (*copies, measured);
-                rows[index].throughput =
-                    Some(Throughput { value, copies, breaking, distinct, events });
+                let (copies, with) = (*copies, with.clone());
+                let (value, bound) = (measured, None);
+                rows[index].throughput = Some(Throughput {
+                    value,
+                    bound,
+                    measured,
+                    with,
+                    copies,
+                    breaking,
+                    distinct,
+                    events,
+                });
             }
             // All of them together tell it.
             Kind::Ports { .. } => {}
         }
     }
+    beside::subtract(&mut rows);
     for (form, found) in ports::found(&cases) {
         rows.iter_mut()
             .filter(|row| row.form == form)
@@ -227,8 +247,8 @@ fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {
         lines.push([String::new(), String::new(), how, String::new(), String::new()]);
     }
     if let Some(throughput) = &row.throughput {
-        let how = format!("{} apart{}", throughput.copies, broken(&throughput.breaking));
-        let value = number(throughput.value);
+        let how = throughput.how();
+        let value = throughput.text();
         let spread = values(throughput.distinct);
         lines.push([String::new(), value, how, String::new(), spread]);
     }

@@ -62,7 +62,7 @@ pub fn summary(table: &Table) -> String {
 }
 
 fn throughput(line: &Line) -> String {
-    line.throughput.as_ref().map(|one| number(one.value)).unwrap_or_default()
+    line.throughput.as_ref().map(|one| one.text()).unwrap_or_default()
 }
 
 /// With what its sets are; nothing where it is not told, as the reason stands elsewhere.
@@ -97,7 +97,7 @@ pub fn csv(table: &Table) -> String {
             &line.encoding,
             &line.extension,
             line.state.name(),
-            &throughput(line),
+            &throughput(line).replace("≥ ", ">=").replace("≤ ", "<="),
             &latencies(line, "->", ";").replace(": ", "=").replace('≤', "<="),
             unit,
             &events.collect::<Vec<_>>().join(";"),

@@ -4,7 +4,7 @@ use super::address::{Address, MEMORY};
 use super::chain::Made;
 use super::effects::Effects;
 use super::registers::{Free, Kind, Reg};
-use super::{Case, Form, FormError, case, effects, start};
+use super::{Case, Form, FormError, branch, case, effects, privileged, stack, start, vsib};
 
 /// Instructions in a body, if there are registers for them: more than the product of latency and rate of all but a few
 /// instructions. Vector instructions have both high.
@@ -82,14 +82,28 @@ impl Apart {
 
 /// Code with independent instructions.
 pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
+    if effects.stack.is_moved() {
+        return stack::throughput(form, effects);
+    }
+    if let Some(undone) = effects.undone {
+        return Ok(privileged::throughput(form, undone));
+    }
+    if effects.branch {
+        return branch::throughput(form, effects);
+    }
+    if form.indexed().is_some() {
+        return vsib::throughput(form, effects);
+    }
     let mut free = Free::without(&effects.taken());
     let apart = independent(form, effects, &mut free, None, 0)?;
-    if effects.implicit.iter().any(|(reg, access)| access.both() && reg.kind == Kind::X87) {
+    let chained = |(reg, access): &(Reg, effects::Access)| access.both() && reg.kind == Kind::X87;
+    // FXCH only renames ST(0).
+    if form.mnemonic != "fxch" && effects.implicit.iter().any(chained) {
         return Err(effects::refused(form, "each waits for what the one before left in ST(0)"));
     }
     let (breaks, breaking) = breaks(form, effects);
     let init = apart.init(form, effects, 0);
-    let kind = case::Kind::Throughput { copies: apart.instructions.len() as u32 };
+    let kind = case::Kind::Throughput { copies: apart.instructions.len() as u32, with: Vec::new() };
     let instructions = apart.instructions.into_iter();
     let lines: Vec<String> =
         instructions.flat_map(|line| breaks.iter().cloned().chain([line])).collect();
@@ -100,8 +114,10 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
 /// Implicit registers and flags that go from one instruction to the next get new values in between. Pointers do not: the
 /// instruction needs them.
 fn breaks(form: &Form, effects: &Effects) -> (Vec<String>, Vec<String>) {
-    let changed =
-        effects.implicit.iter().filter(|(reg, access)| access.both() && !reg.is_pointer());
+    let changed = effects
+        .implicit
+        .iter()
+        .filter(|(reg, access)| access.both() && !reg.is_pointer() && reg.kind != Kind::X87);
     let registers = changed.map(|(reg, _)| (start::load_implicit(form, *reg), reg.to_string()));
     let flags = effects.flags.both().then(|| ("test r14, r14".to_string(), "flags".to_string()));
     registers.chain(flags).unzip()

@@ -78,8 +78,17 @@ fn made(form: &Form, copies: usize, init: String, body: Vec<String>) -> Made {
     Made { case, init, body: body.join("\n") }
 }
 
+/// Others beside each instruction would take ports, too.
+fn repeatable(form: &Form, effects: &Effects) -> Result<(), FormError> {
+    match effects.needs_others() || effects.stack.is_moved() || form.indexed().is_some() {
+        true => Err(effects::refused(form, "it cannot be repeated without other instructions")),
+        false => Ok(()),
+    }
+}
+
 /// The form alone. Nothing is written anew in between: that would take ports.
 pub fn alone(form: &Form, effects: &Effects) -> Result<Made, FormError> {
+    repeatable(form, effects)?;
     let mut free = Free::without(&effects.taken());
     let apart = apart::independent(form, effects, &mut free, None, 0)?;
     let init = apart.init(form, effects, 0);
@@ -117,6 +126,7 @@ fn mixed(
     (before, row): (u32, u32),
     rows: usize,
 ) -> Result<Made, FormError> {
+    repeatable(form, effects)?;
     let mut free = Free::without(&[effects.taken(), its.taken()].concat());
     let own = apart::independent(form, effects, &mut free, Some(different), 0)?;
     // The form's init code uses these, and comes last.

@@ -33,6 +33,8 @@ pub enum Kind {
     Throughput {
         /// Instructions of the form in the body.
         copies: u32,
+        /// Forms of which each has one instruction beside each of them, without which the form cannot be repeated.
+        with: Vec<String>,
     },
     /// Its micro-operations by port: so many instructions of it, each `row` of them behind those that keep ports busy.
     Ports {
@@ -51,6 +53,7 @@ const SAME: &str = "one register: ";
 const PORTS: &str = "ports: ";
 const BACK: &str = "back: ";
 const BREAKING: &str = "breaking ";
+const WITH: &str = "with ";
 const BEHIND: &str = "behind ";
 const ROW: &str = "in rows of ";
 
@@ -65,7 +68,12 @@ impl fmt::Display for Case {
                 }
             }
             Kind::SameRegister => write!(f, "{SAME}{form} (1 -> 1")?,
-            Kind::Throughput { copies } => write!(f, "{THROUGHPUT}{form} ({copies} apart")?,
+            Kind::Throughput { copies, with } => {
+                write!(f, "{THROUGHPUT}{form} ({copies} apart")?;
+                if !with.is_empty() {
+                    write!(f, "; {WITH}{}", with.join(" + "))?;
+                }
+            }
             Kind::Ports { copies, row, behind } => {
                 write!(f, "{PORTS}{form} ({copies} apart")?;
                 if *row > 1 {
@@ -94,11 +102,14 @@ impl FromStr for Case {
             rest.strip_suffix(')').and_then(|rest| rest.split_once(" (")).ok_or(())?;
         let mut parts = rest.split("; ");
         let head = parts.next().ok_or(())?;
-        let (mut back, mut breaking, mut behind) = (Vec::new(), Vec::new(), None);
+        let (mut back, mut with, mut breaking) = (Vec::new(), Vec::new(), Vec::new());
+        let mut behind = None;
         let mut row = 1;
         for part in parts {
             if let Some(forms) = part.strip_prefix(BACK).filter(|_| is_latency) {
                 back = forms.split(" + ").map(String::from).collect();
+            } else if let Some(forms) = part.strip_prefix(WITH).filter(|_| start == THROUGHPUT) {
+                with = forms.split(" + ").map(String::from).collect();
             } else if let Some(block) = part.strip_prefix(BEHIND).filter(|_| start == PORTS) {
                 let (count, form) = block.split_once(' ').ok_or(())?;
                 behind = Some((count.parse().map_err(|_| ())?, form.to_string()));
@@ -120,7 +131,7 @@ impl FromStr for Case {
             if start == PORTS {
                 Kind::Ports { copies, row, behind }
             } else {
-                Kind::Throughput { copies }
+                Kind::Throughput { copies, with }
             }
         };
         let case = Self { form: form.to_string(), kind, breaking };
@@ -135,7 +146,7 @@ impl Case {
     pub fn copies(&self) -> u32 {
         match self.kind {
             Kind::Latency { .. } | Kind::SameRegister => 1,
-            Kind::Throughput { copies } | Kind::Ports { copies, .. } => copies,
+            Kind::Throughput { copies, .. } | Kind::Ports { copies, .. } => copies,
         }
     }
 }

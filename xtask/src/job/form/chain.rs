@@ -7,8 +7,9 @@
 use super::address::Address;
 use super::effects::{Access, Effects};
 use super::registers::{Free, Reg};
+use super::text::Operand;
 use super::way::{self, End, Way};
-use super::{Case, Form, case, start};
+use super::{Case, Form, case, stack, start, vsib};
 
 /// Why PUSH and the like have no latency here.
 pub const HIDDEN: &str = "it accesses memory that no operand names";
@@ -50,6 +51,18 @@ struct Chains<'a> {
 
 /// Chains for all pairs.
 pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
+    if effects.needs_others() {
+        return Vec::new();
+    }
+    if effects.stack.is_moved() {
+        return stack::latencies(form, effects);
+    }
+    if form.indexed().is_some() {
+        return vsib::latencies(form, effects);
+    }
+    if form.mnemonic == "fxch" {
+        return vec![Ok(stack::exchange(form, effects))];
+    }
     let chains = Chains { form, effects };
     let (sources, destinations) = chains.places();
     let pairs = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
@@ -110,12 +123,18 @@ impl Chains<'_> {
 
     fn name(&self, place: Place) -> String {
         match place {
+            Place::Operand(index) if self.is_mask(index) => "mask".to_string(),
             Place::Operand(index) => (index + 1).to_string(),
             Place::Address => "address".to_string(),
             Place::Memory => "memory".to_string(),
             Place::Implicit(reg) => reg.to_string(),
             Place::Flags => "flags".to_string(),
         }
+    }
+
+    /// The mask of EVEX, which is no operand by number.
+    fn is_mask(&self, index: usize) -> bool {
+        matches!(self.form.operands[index], Operand::Mask { .. })
     }
 
     fn pair(&self, from: Place, to: Place) -> Result<Made, String> {
@@ -270,6 +289,9 @@ pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
     let (destination, kind) = (0..form.operands.len())
         .filter(|&index| effects.operands[index].write)
         .find_map(|index| Some((index, form.register(index)?)))?;
+    if effects.needs_others() || effects.stack.is_moved() || form.indexed().is_some() {
+        return None;
+    }
     let unique = form.encoding.is_some_and(super::encoding::Encoding::unique);
     let same = |index: &usize| form.register(*index) == Some(kind);
     if unique || effects.hidden_memory || (0..form.operands.len()).filter(same).count() < 2 {

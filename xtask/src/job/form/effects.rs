@@ -1,11 +1,14 @@
 //! What an instruction reads and writes, found by assembling one and looking at it.
 
 use super::address::MEMORY;
+use super::branch;
+use super::privileged::{self, Undone};
 use super::registers::{Free, Reg};
+use super::stack::Stack;
 use super::{Form, FormError};
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register, RflagsBits,
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+    RflagsBits,
 };
 
 /// What happens to a thing.
@@ -40,6 +43,12 @@ pub struct Effects {
     pub implicit: Vec<(Reg, Access)>,
     /// The arithmetic flags.
     pub flags: Access,
+    /// What it does to the x87 stack.
+    pub stack: Stack,
+    /// How it is made harmless, if it works on the machine's state.
+    pub undone: Option<&'static Undone>,
+    /// It is a branch.
+    pub branch: bool,
     /// It accesses memory besides its operand, or memory that none of its operands names.
     pub hidden_memory: bool,
 }
@@ -73,20 +82,22 @@ impl Effects {
         let [instruction] = all[..] else {
             return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
         };
-        if instruction.flow_control() != FlowControl::Next {
-            return Err(refused(form, "it leaves the straight line"));
-        }
-        if instruction.is_privileged() {
+        let branch = branch::check(&instruction).map_err(|reason| refused(form, reason))?;
+        let undone = privileged::of(&instruction);
+        if undone.is_none() && instruction.is_privileged() {
             return Err(refused(form, "it is privileged, and works on the machine's state"));
         }
-        if instruction.fpu_stack_increment_info().writes_top() {
-            return Err(refused(form, "it pushes to or pops from the x87 stack"));
-        }
-        if let Some(reason) = unsafe_here(&instruction) {
+        let stack = Stack::of(&instruction).map_err(|reason| refused(form, reason))?;
+        if let Some(reason) = unsafe_here(&instruction).filter(|_| undone.is_none()) {
             return Err(refused(form, reason));
         }
-        let mut effects =
-            Self { operands: vec![Access::default(); form.operands.len()], ..Self::default() };
+        let mut effects = Self {
+            operands: vec![Access::default(); form.operands.len()],
+            stack,
+            branch,
+            undone,
+            ..Self::default()
+        };
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(&instruction);
         for used in info.used_registers() {
@@ -104,6 +115,8 @@ impl Effects {
             let hidden = Reg::of(used.base()).filter(|reg| *reg != Reg::general(14));
             match memory.filter(|_| used.base() == Register::R14) {
                 Some(index) => effects.operands[index].add(used.access()),
+                // The elements of a gather are no place by themselves: it waits for the registers.
+                None if form.indexed().is_some() && used.base() == Register::R14 => {}
                 None if used.base() == Register::None || hidden.is_some_and(Reg::is_pointer) => {
                     effects.hidden_memory = true;
                 }
@@ -122,6 +135,11 @@ impl Effects {
             self.implicit.len() - 1
         });
         &mut self.implicit[index].1
+    }
+
+    /// It is measured by code of its own, which has a throughput only.
+    pub fn needs_others(&self) -> bool {
+        self.branch || self.undone.is_some()
     }
 
     /// Registers that operands must not get.

@@ -4,6 +4,8 @@
 //! has a VEX and an EVEX one. iced-x86 encodes each.
 
 use super::address::Address;
+use super::branch;
+use super::evex;
 use super::registers::{Kind, Reg};
 use super::text::Operand;
 use iced_x86::{Code, Encoder, Instruction, OpCodeOperandKind, OpKind, Register};
@@ -37,13 +39,31 @@ impl Encoding {
         instruction.set_code(self.code);
         instruction.set_has_lock_prefix(self.lock);
         let kinds = self.code.op_code().op_kinds();
-        for (index, (operand, kind)) in (0..).zip(operands.iter().zip(kinds)) {
-            let register = registers.get(index as usize).copied().flatten();
+        let given = |index: usize| registers.get(index).copied().flatten();
+        for (index, operand) in operands.iter().enumerate() {
+            let mask = given(index).map(|reg| register_of(reg, 64));
+            evex::decorate(&mut instruction, operand, mask);
+        }
+        // What is in braces stands behind all others.
+        let written = operands.iter().filter(|operand| evex::is_written(operand));
+        for (index, (operand, kind)) in (0..).zip(written.zip(kinds)) {
+            let register = given(index as usize);
             match operand {
-                Operand::Memory(_) => {
+                Operand::Mask { .. } | Operand::Control(_) => {}
+                Operand::Branch { .. } => instruction.set_op_kind(index, OpKind::NearBranch64),
+                Operand::Memory(_)
+                | Operand::Broadcast { .. }
+                | Operand::Indexed { .. }
+                | Operand::Strided => {
                     instruction.set_op_kind(index, OpKind::Memory);
                     instruction.set_memory_base(register_of(address.base, 64));
                     instruction.set_memory_displacement64(address.displacement.into());
+                    if *operand == Operand::Strided {
+                        instruction.set_memory_index(Register::R13);
+                    }
+                    if let (Operand::Indexed { bits, .. }, Some(register)) = (operand, register) {
+                        instruction.set_memory_index(register_of(register, *bits));
+                    }
                     // The encoder takes a longer one where the value needs it.
                     instruction.set_memory_displ_size(u32::from(address.displacement != 0));
                 }
@@ -53,7 +73,7 @@ impl Encoding {
                     instruction.set_op_register(index, register_of(register, *bits));
                 }
                 Operand::Immediate(_) => immediate(&mut instruction, index, *kind)?,
-                Operand::Fixed(_) => match fixed(*kind) {
+                Operand::Fixed(name) => match fixed(*kind, name) {
                     Some(register) => {
                         instruction.set_op_kind(index, OpKind::Register);
                         instruction.set_op_register(index, register);
@@ -66,8 +86,16 @@ impl Encoding {
             }
         }
         let mut encoder = Encoder::new(64);
-        encoder.encode(&instruction, 0).map_err(|error| error.to_string())?;
-        Ok(encoder.take_buffer())
+        let mut encode = |instruction: &Instruction| {
+            encoder.encode(instruction, 0).map_err(|error| error.to_string())?;
+            Ok(encoder.take_buffer())
+        };
+        let bytes = encode(&instruction)?;
+        if !operands.iter().any(|one| matches!(one, Operand::Branch { .. })) {
+            return Ok(bytes);
+        }
+        instruction.set_near_branch64(bytes.len() as u64 + branch::distance(self.code));
+        encode(&instruction)
     }
 
     /// Whether two operands may not be one register.
@@ -107,7 +135,7 @@ fn immediate(
 }
 
 /// Registers that an encoding insists on.
-fn fixed(kind: OpCodeOperandKind) -> Option<Register> {
+fn fixed(kind: OpCodeOperandKind, name: &str) -> Option<Register> {
     use OpCodeOperandKind as K;
     Some(match kind {
         K::al => Register::AL,
@@ -117,8 +145,15 @@ fn fixed(kind: OpCodeOperandKind) -> Option<Register> {
         K::eax => Register::EAX,
         K::rax => Register::RAX,
         K::st0 => Register::ST0,
+        K::cr_reg => Register::CR0 + number(name),
+        K::dr_reg => Register::DR0 + number(name),
         _ => return None,
     })
+}
+
+/// Of a control or debug register.
+fn number(name: &str) -> u32 {
+    name.trim_start_matches(char::is_alphabetic).parse().unwrap_or_default()
 }
 
 /// iced-x86's name of a register at a width.
@@ -137,6 +172,7 @@ fn register_of(reg: Reg, bits: u16) -> Register {
         (Kind::Mmx, _) => Register::MM0,
         (Kind::Mask, _) => Register::K0,
         (Kind::X87, _) => Register::ST0,
+        (Kind::Tile, _) => Register::TMM0,
     };
     first + number
 }
@@ -148,11 +184,11 @@ mod tests {
 
     #[test]
     fn registers_have_the_names_that_the_assembler_gets() {
-        for kind in [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87] {
+        for kind in [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87, Kind::Tile] {
             let widths: &[u16] = match kind {
                 Kind::General => &[8, 16, 32, 64],
                 Kind::Vector => &[128, 256, 512],
-                Kind::Mmx | Kind::Mask | Kind::X87 => &[64],
+                _ => &[64],
             };
             for reg in pool(kind) {
                 for &bits in widths {

@@ -36,10 +36,16 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     known.learn(forms.into_iter().cloned()).map_err(|error| failed(file, error))?;
     let mut snippets: Vec<SnippetFile> = Vec::new();
     for snippet in &file.snippets {
+        let ring_3 = snippet.options.machine.is_ring_3();
+        let asked = snippet.wanted.iter().flat_map(|one| one.latency.iter().chain(&one.throughput));
+        let mut without_rights = asked.filter(|form| ring_3 && known.0[*form].undone.is_some());
+        if let Some(form) = without_rights.next() {
+            return Err(failed(file, effects::refused(form, "it needs ring 0").into()));
+        }
         match &snippet.wanted {
             None => snippets.push(snippet.clone()),
             Some(Wanted { catalog: Some(selection), .. }) => {
-                let made = made_of_catalog(selection)
+                let made = made_of_catalog(selection, ring_3)
                     .map_err(|text| snippet.refused(&file.source, text))?;
                 snippets.extend(made.into_iter().map(|made| put(snippet, made)));
             }
@@ -51,6 +57,7 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     }
     add_ports(file, &mut snippets, &mut known).map_err(|trouble| failed(file, trouble))?;
     add_ways_back(&mut snippets, &mut known).map_err(|error| failed(file, error))?;
+    while add_partners(&mut snippets, &mut known).map_err(|error| failed(file, error))? {}
     Ok(Cow::Owned(JobFile { snippets, ..file.clone() }))
 }
 
@@ -170,8 +177,11 @@ impl Known {
 }
 
 /// All measurements of a part of the catalog. What cannot be measured is left out: `cargo xtask instructions` lists it.
-fn made_of_catalog(selection: &Selection) -> Result<Vec<Made>, String> {
-    let entries = selection.of(catalog::all())?;
+fn made_of_catalog(selection: &Selection, ring_3: bool) -> Result<Vec<Made>, String> {
+    let mut entries = selection.of(catalog::all())?;
+    let needs_rights =
+        |entry: &catalog::Entry| entry.effects().is_ok_and(|effects| effects.undone.is_some());
+    entries.retain(|entry| !(ring_3 && needs_rights(entry)));
     Ok(entries.iter().flat_map(|entry| catalog::measure(entry).made).collect())
 }
 
@@ -292,4 +302,30 @@ fn add_ways_back(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<(
         }
     }
     Ok(())
+}
+
+/// The throughput of forms beside which others were measured is measured too, each once. Such a form may have others
+/// beside itself. Whether any was added.
+fn add_partners(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<bool, Trouble> {
+    let (mut there, mut needed) = (HashSet::new(), Vec::<(String, usize)>::new());
+    for (index, snippet) in snippets.iter().enumerate() {
+        let Ok(case) = snippet.name.parse::<case::Case>() else { continue };
+        let case::Kind::Throughput { with, .. } = case.kind else { continue };
+        there.insert(case.form);
+        for form in with {
+            if !needed.iter().any(|(other, _)| *other == form) {
+                needed.push((form, index));
+            }
+        }
+    }
+    needed.retain(|(form, _)| !there.contains(form));
+    let forms = needed.iter().map(|(text, _)| text.parse()).collect::<Result<Vec<Form>, _>>()?;
+    known.learn(forms.iter().cloned())?;
+    for (form, (_, index)) in forms.iter().zip(&needed) {
+        let added = put(&snippets[*index], apart::throughput(form, &known.0[form])?);
+        let allow_uncounted = added.criteria.allow_uncounted;
+        let criteria = CriteriaFile { allow_uncounted, ..CriteriaFile::default() };
+        snippets.push(SnippetFile { criteria, ..added });
+    }
+    Ok(!forms.is_empty())
 }

@@ -1,22 +1,28 @@
 //! Instruction forms: `imul r64, r64` instead of a snippet.
 //!
-//! `text` reads a form; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
+//! `text` reads a form, `evex` what stands in braces; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
 //! snippets of its latency, `apart` the one of its throughput, [`blocked`] those of its ports, and [`case`] the names that tell a reader of the report
 //! what was measured. [`expand`] puts them into the job.
 
 mod address;
 mod apart;
 pub mod blocked;
+mod branch;
 pub mod case;
 pub mod catalog;
 mod chain;
 mod effects;
 mod encoding;
+mod evex;
 mod expand;
 pub mod operand;
+mod privileged;
 mod registers;
+mod stack;
 mod start;
 mod text;
+mod tile;
+mod vsib;
 mod way;
 
 pub use case::Case;

@@ -68,6 +68,18 @@ pub fn describe(entry: &Entry) -> Option<Vec<Described>> {
             Operand::Register { kind, bits } => {
                 (What::Register, class(*kind, *bits), *bits, names(*kind, *bits))
             }
+            Operand::Control(_) => continue,
+            Operand::Branch { bits, .. } => {
+                (What::Immediate, format!("I{bits}"), *bits, Vec::new())
+            }
+            Operand::Indexed { bits, .. } => {
+                (What::Memory, format!("VSIB_{}", class(Kind::Vector, *bits)), 0, Vec::new())
+            }
+            Operand::Mask { .. } => (What::Register, "K".to_string(), 64, mask_names()),
+            Operand::Broadcast { bits, count } => {
+                (What::Memory, format!("M{bits}_1to{count}"), *bits, Vec::new())
+            }
+            Operand::Strided => (What::Memory, "M".to_string(), 0, Vec::new()),
             Operand::Memory(bits) => {
                 let bits = bits.unwrap_or(0);
                 let what = if accessed { What::Memory } else { What::AddressOnly };
@@ -161,6 +173,8 @@ pub fn index_of(operands: &[Described], name: &str) -> Option<usize> {
             operands.iter().find(|one| matches!(one.what, What::Memory | What::AddressOnly))
         }
         "flags" => operands.iter().find(|one| one.what == What::Flags),
+        // K0 cannot be one.
+        "mask" => operands.iter().find(|one| one.registers == mask_names()),
         _ => match name.parse::<usize>() {
             Ok(index) => operands.iter().find(|one| one.index == index),
             Err(_) => operands
@@ -229,14 +243,20 @@ fn class(kind: Kind, bits: u16) -> String {
         (Kind::Mmx, _) => "MM".to_string(),
         (Kind::Mask, _) => "K".to_string(),
         (Kind::X87, _) => "ST".to_string(),
+        (Kind::Tile, _) => "TMM".to_string(),
     }
+}
+
+/// The registers that can be the mask of EVEX.
+fn mask_names() -> Vec<String> {
+    pool(Kind::Mask).into_iter().map(|reg| reg.name(64).to_uppercase()).collect()
 }
 
 /// All registers of a class, by number.
 fn names(kind: Kind, bits: u16) -> Vec<String> {
     let most = match kind {
         Kind::General | Kind::Vector => 16,
-        Kind::Mmx | Kind::Mask | Kind::X87 => 8,
+        Kind::Mmx | Kind::Mask | Kind::X87 | Kind::Tile => 8,
     };
     (0..most).map(|number| Reg { kind, number }.name(bits).to_uppercase()).collect()
 }

@@ -16,6 +16,8 @@ pub enum Kind {
     Mask,
     /// The x87 stack's.
     X87,
+    /// AMX tiles.
+    Tile,
 }
 
 /// A register of any width.
@@ -44,6 +46,7 @@ impl Reg {
             _ if full.is_mm() => Kind::Mmx,
             _ if full.is_k() => Kind::Mask,
             _ if full.is_st() => Kind::X87,
+            _ if full.is_tmm() => Kind::Tile,
             _ => return None,
         };
         Some(Self { kind, number: full.number() as u8 })
@@ -59,6 +62,7 @@ impl Reg {
             (Kind::Mmx, _) => format!("mm{number}"),
             (Kind::Mask, _) => format!("k{number}"),
             (Kind::X87, _) => format!("st({number})"),
+            (Kind::Tile, _) => format!("tmm{number}"),
             (Kind::General, _) if number >= 8 => {
                 let suffix = match bits {
                     8 => "b",
@@ -104,7 +108,7 @@ pub fn pool(kind: Kind) -> Vec<Reg> {
         Kind::General => vec![8, 9, 10, 11, 12, 13, 3, 0, 1, 2],
         // XMM0 and K0 have special meanings in some encodings.
         Kind::Vector => (1..16).collect(),
-        Kind::Mmx => (0..8).collect(),
+        Kind::Mmx | Kind::Tile => (0..8).collect(),
         Kind::Mask => (1..8).collect(),
         // ST(0) is an operand of nearly all.
         Kind::X87 => (1..8).collect(),
@@ -118,7 +122,7 @@ pub struct Free(Vec<Reg>);
 impl Free {
     /// All registers but `taken`.
     pub fn without(taken: &[Reg]) -> Self {
-        let kinds = [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87];
+        let kinds = [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87, Kind::Tile];
         Self(kinds.into_iter().flat_map(pool).filter(|reg| !taken.contains(reg)).collect())
     }
 

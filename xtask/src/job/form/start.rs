@@ -3,6 +3,7 @@
 use super::Form;
 use super::effects::Effects;
 use super::registers::{Kind, Reg};
+use super::tile;
 use std::fmt::Write;
 
 /// Where a line of ones stays that nothing writes to, from R14 on.
@@ -19,11 +20,15 @@ pub fn load(form: &Form, reg: Reg, bits: u16) -> String {
         Kind::Mask => format!("kmovw {name}, word ptr [{ONES}]"),
         // The whole stack is filled at once: see `init`.
         Kind::X87 => String::new(),
+        Kind::Tile => format!("tilezero {name}"),
     }
 }
 
 /// What a general register holds. A division of 0 by 1 gives 0, remainder 0, again and again.
 pub fn value(form: &Form, implicit: bool) -> u64 {
+    if implicit && tile::is_strided(form) {
+        return tile::STRIDE;
+    }
     u64::from(!(implicit && form.divides()))
 }
 
@@ -47,9 +52,14 @@ pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -
         let _ = writeln!(code, "dec edx\njnz 2b");
     }
     let implicit = effects.implicit.iter().map(|(reg, _)| reg);
-    if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87) {
+    if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87)
+        || effects.stack.is_moved()
+    {
         code += "fninit\n";
-        code += &"fld1\n".repeat(8);
+        code += &"fld1\n".repeat(effects.stack.depth());
+    }
+    if tile::needs(form) {
+        code += &tile::init(form, lines);
     }
     for &(reg, bits) in used {
         let _ = writeln!(code, "{}", load(form, reg, bits));

@@ -2,8 +2,12 @@
 
 use super::FormError;
 use super::address::Address;
+use super::branch;
 use super::encoding::Encoding;
+use super::evex;
+use super::privileged;
 use super::registers::{Kind, Reg};
+use super::stack;
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
@@ -32,15 +36,45 @@ pub enum Operand {
     },
     /// Memory of so many bits; `m` leaves the size away.
     Memory(Option<u16>),
+    /// One element in memory of so many bits, which stands for `count` of them.
+    Broadcast {
+        /// Its width.
+        bits: u16,
+        /// Elements of the vector.
+        count: u8,
+    },
+    /// Elements in memory, each with an address of its own.
+    Indexed {
+        /// Bits of one index.
+        index: u16,
+        /// Width of the register with all of them.
+        bits: u16,
+    },
+    /// Rows in memory, which a register has the distance of.
+    Strided,
+    /// The next instruction, in so many bits.
+    Branch {
+        /// Its width.
+        bits: u16,
+        /// Whether a conditional branch goes there.
+        taken: Option<bool>,
+    },
     /// A constant of so many bits.
     Immediate(u16),
+    /// The mask of EVEX: any of K1 to K7.
+    Mask {
+        /// Elements that it leaves out become 0; otherwise they stay as they are.
+        zeroing: bool,
+    },
+    /// Rounding of this instruction alone, or no exceptions of it.
+    Control(&'static str),
     /// This very register or number.
     Fixed(String),
 }
 
 /// The classes and what they are.
-static CLASSES: [(&str, Operand); 22] = {
-    use Operand::{Immediate, Memory, Register};
+static CLASSES: [(&str, Operand); 30] = {
+    use Operand::{Immediate, Indexed, Memory, Register, Strided};
     const fn register(kind: Kind, bits: u16) -> Operand {
         Register { kind, bits }
     }
@@ -55,6 +89,8 @@ static CLASSES: [(&str, Operand); 22] = {
         ("mm", register(Kind::Mmx, 64)),
         ("k", register(Kind::Mask, 64)),
         ("st", register(Kind::X87, 80)),
+        ("tmm", register(Kind::Tile, 8192)),
+        ("sibmem", Strided),
         ("m", Memory(None)),
         ("m8", Memory(Some(8))),
         ("m16", Memory(Some(16))),
@@ -63,6 +99,12 @@ static CLASSES: [(&str, Operand); 22] = {
         ("m128", Memory(Some(128))),
         ("m256", Memory(Some(256))),
         ("m512", Memory(Some(512))),
+        ("vm32x", Indexed { index: 32, bits: 128 }),
+        ("vm32y", Indexed { index: 32, bits: 256 }),
+        ("vm32z", Indexed { index: 32, bits: 512 }),
+        ("vm64x", Indexed { index: 64, bits: 128 }),
+        ("vm64y", Indexed { index: 64, bits: 256 }),
+        ("vm64z", Indexed { index: 64, bits: 512 }),
         ("imm8", Immediate(8)),
         ("imm16", Immediate(16)),
         ("imm32", Immediate(32)),
@@ -73,6 +115,10 @@ static CLASSES: [(&str, Operand); 22] = {
 /// Registers that a form may name itself: the ones that encodings are bound to.
 const NAMED: [&str; 14] =
     ["al", "ax", "eax", "rax", "cl", "cx", "ecx", "rcx", "dx", "edx", "rdx", "ah", "xmm0", "st0"];
+
+fn is_named(word: &str) -> bool {
+    NAMED.contains(&word) || privileged::NAMES.contains(&word)
+}
 
 impl FromStr for Form {
     type Err = FormError;
@@ -95,25 +141,51 @@ impl FromStr for Form {
             return Err(part(head, "a repeated instruction: its cost depends on RCX"));
         }
         let operands = rest.split(',').map(str::trim).filter(|_| !rest.is_empty());
-        let operands = operands.map(|word| {
+        let mut added = Vec::new();
+        let operands = operands.enumerate().filter_map(|(index, word)| {
+            if let Some(control) = evex::CONTROLS.iter().find(|control| **control == word) {
+                added.push(Operand::Control(control));
+                return None;
+            }
+            Some((index, word))
+        });
+        let operands: Vec<(usize, &str)> = operands.collect();
+        let mut mask = None;
+        let operands = operands.into_iter().map(|(index, whole)| {
+            if let Some(target) = branch::parse(whole) {
+                return Ok(target);
+            }
+            let (word, broadcast, masked) = evex::braces(whole, index == 0)
+                .map_err(|braces| part(&braces, evex::BRACES))?;
+            mask = mask.take().or(masked);
             let class = CLASSES.iter().find(|(name, _)| *name == word);
             let number = word.trim_start_matches("0x");
             let is_number = number.len() < 17
                 && !number.is_empty()
                 && number.chars().all(|c| c.is_ascii_hexdigit())
                 && word.starts_with(|c: char| c.is_ascii_digit());
-            match class {
-                Some((_, class)) => Ok(class.clone()),
-                None if NAMED.contains(&word) || is_number => Ok(Operand::Fixed(word.to_string())),
-                None => Err(part(
+            match (class, broadcast) {
+                (Some((_, Operand::Memory(Some(bits)))), Some(count)) => {
+                    Ok(Operand::Broadcast { bits: *bits, count })
+                }
+                (_, Some(_)) => Err(part(whole, "no memory operand whose size is known")),
+                (Some((_, class)), None) => Ok(class.clone()),
+                (None, None) if is_named(word) || is_number => {
+                    Ok(Operand::Fixed(word.to_string()))
+                }
+                (None, None) => Err(part(
                     word,
-                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, imm8 to imm64, a number, or a \
-                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0)",
+                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, tmm, m, sibmem, m8 to m512, rel8, rel32, vm32x to \
+                     vm64z, imm8 to imm64, a number, or a \
+                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0, cr0 to cr8, dr0 to dr7)",
                 )),
             }
         });
-        let operands = operands.collect::<Result<_, _>>()?;
-        Ok(Self { mnemonic: head.to_string(), operands, encoding: None })
+        let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        operands.append(&mut added);
+        operands.extend(mask);
+        let encoding = branch::bound(head, &operands).map_err(|(word, why)| part(&word, why))?;
+        Ok(Self { mnemonic: head.to_string(), operands, encoding })
     }
 }
 
@@ -141,19 +213,29 @@ fn split(text: &str) -> (&str, &str) {
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.mnemonic)?;
-        for (index, operand) in self.operands.iter().enumerate() {
-            f.write_str(if index == 0 { " " } else { ", " })?;
-            match operand {
-                Operand::Fixed(text) => f.write_str(text)?,
-                class => {
-                    let known = CLASSES.iter().find(|(_, other)| other == class);
-                    f.write_str(known.map_or("?", |(name, _)| name))?;
-                }
-            }
+        if !self.operands.is_empty() {
+            let texts = self.operands.iter().map(text_of).collect();
+            write!(f, " {}", evex::join(&self.operands, texts))?;
         }
         match self.encoding.filter(|encoding| encoding.named) {
             Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string()),
             None => Ok(()),
+        }
+    }
+}
+
+/// An operand as a form has it.
+fn text_of(operand: &Operand) -> String {
+    match operand {
+        Operand::Fixed(text) => text.clone(),
+        Operand::Mask { zeroing: false } => "{k}".to_string(),
+        Operand::Mask { zeroing: true } => "{k}{z}".to_string(),
+        Operand::Control(text) => (*text).to_string(),
+        Operand::Broadcast { bits, count } => format!("m{bits} {{1to{count}}}"),
+        Operand::Branch { bits, taken } => branch::text(*bits, *taken),
+        class => {
+            let known = CLASSES.iter().find(|(_, other)| other == class);
+            known.map_or("?", |(name, _)| name).to_string()
         }
     }
 }
@@ -187,6 +269,21 @@ impl Form {
         let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
             Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
             Operand::Memory(bits) => sized(*bits, address),
+            Operand::Strided => format!("[{address} + r13]"),
+            Operand::Indexed { bits, .. } => {
+                let index = reg.map_or_else(String::new, |reg| reg.name(*bits));
+                format!("[{address} + {index}]")
+            }
+            Operand::Broadcast { bits, count } => {
+                format!("{}{{1to{count}}}", sized(Some(*bits), address))
+            }
+            Operand::Mask { zeroing } => {
+                let mask = reg.map_or_else(String::new, |reg| reg.name(64));
+                format!("{{{mask}}}{}", if *zeroing { "{z}" } else { "" })
+            }
+            Operand::Control(text) => (*text).to_string(),
+            // It always has an encoding.
+            Operand::Branch { .. } => String::new(),
             // Not 1, which has encodings of its own in shifts; wide ones so that no shorter encoding takes them.
             Operand::Immediate(8) => "3".to_string(),
             Operand::Immediate(16) => "0x1234".to_string(),
@@ -195,13 +292,24 @@ impl Form {
             Operand::Fixed(text) if text == "st0" => "st(0)".to_string(),
             Operand::Fixed(text) => text.clone(),
         });
-        format!("{} {}", self.mnemonic, operands.collect::<Vec<_>>().join(", ")).trim().to_string()
+        let operands = evex::join(&self.operands, operands.collect());
+        format!("{} {operands}", self.mnemonic).trim().to_string()
     }
 
     /// The memory operand's number and size, if there is one.
     pub fn memory(&self) -> Option<(usize, Option<u16>)> {
         self.operands.iter().enumerate().find_map(|(index, operand)| match operand {
             Operand::Memory(bits) => Some((index, *bits)),
+            Operand::Broadcast { bits, .. } => Some((index, Some(*bits))),
+            Operand::Strided => Some((index, None)),
+            _ => None,
+        })
+    }
+
+    /// The operand with an address for each of its elements, if there is one, and bits of an index.
+    pub fn indexed(&self) -> Option<(usize, u16)> {
+        self.operands.iter().enumerate().find_map(|(place, operand)| match operand {
+            Operand::Indexed { index, .. } => Some((place, *index)),
             _ => None,
         })
     }
@@ -210,6 +318,8 @@ impl Form {
     pub fn register(&self, index: usize) -> Option<(Kind, u16)> {
         match self.operands.get(index)? {
             Operand::Register { kind, bits } => Some((*kind, *bits)),
+            Operand::Indexed { bits, .. } => Some((Kind::Vector, *bits)),
+            Operand::Mask { .. } => Some((Kind::Mask, 64)),
             _ => None,
         }
     }
@@ -227,6 +337,9 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
+        if let Some(bits) = stack::memory_of_floats(&self.mnemonic).and(self.memory()) {
+            return stack::one(bits.1);
+        }
         let has = |ends: [&str; 2], within: [&str; 2]| {
             let converts = name.starts_with("cvt") && within.iter().any(|part| name.contains(part));
             !name.starts_with('p') && (converts || ends.iter().any(|end| name.ends_with(end)))

@@ -120,7 +120,7 @@ fn within(
             let [to, reg] = [to, reg].map(|reg| reg.name(64));
             way.step(format!("korw {to}, {reg}, {reg}"), "korw k, k, k")
         }
-        Kind::X87 => return Err("there is no simple way back".to_string()),
+        Kind::X87 | Kind::Tile => return Err("there is no simple way back".to_string()),
     })
 }
 

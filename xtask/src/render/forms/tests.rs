@@ -136,3 +136,37 @@ fn n3_the_table_says_what_its_figures_count_and_events_are_figures_too() {
     assert!(inc.ends_with("    3") && dec.ends_with("3.429"), "{lines:#?}");
     assert_eq!(inc.chars().count(), dec.chars().count(), "{lines:#?}");
 }
+
+/// A partner may have partners. What could run beside others at no cost is a lower bound, and what stands beside a form
+/// that was not measured by itself an upper one.
+#[test]
+fn d2_what_stands_beside_a_form_is_subtracted_and_its_events_too() {
+    let report = report(&[
+        ("throughput: faddp st, st0 (8 apart; with fld1)", 16.0, Some(32.0)),
+        ("throughput: fld1 (8 apart; with ffree st + fincstp)", 8.0, Some(24.0)),
+        ("throughput: ffree st (8 apart)", 4.0, Some(8.0)),
+        ("throughput: fincstp (8 apart)", 4.0, Some(12.0)),
+        ("throughput: call rel32 (8 apart; with ret + jmp rel8)", 4.0, Some(64.0)),
+        ("throughput: ret (8 apart; with call rel32 + jmp rel8)", 4.0, Some(64.0)),
+        ("throughput: jmp rel8 (8 apart)", 4.0, Some(16.0)),
+        ("throughput: fcompp (8 apart; with fld1 + fld1)", 4.0, Some(6.0)),
+    ]);
+    let rows = rows(&report);
+    let of = |form: &str| {
+        let row = rows.iter().find(|row| row.form == form).unwrap();
+        let one = row.throughput.as_ref().unwrap();
+        (one.bound, one.value, one.measured, one.events[0].1)
+    };
+    // 24 events of 8 instructions; those beside it have as many each.
+    assert_eq!(of("ffree st"), (None, 1.0, 1.0, 3.0));
+    assert_eq!(of("fld1"), (Some("at least"), 0.5, 3.0, -3.0));
+    assert_eq!(of("faddp st, st0"), (Some("at least"), 3.5, 4.0, 6.0));
+    assert_eq!(of("call rel32"), (Some("at most"), 8.0, 8.0, 3.0));
+    assert_eq!(of("ret").0, Some("at most"));
+    // Never less than nothing.
+    assert_eq!(of("fcompp").1, 0.0);
+    let text = table(&report, "TSC ticks", Width::default());
+    for part in ["≥ 3.5", "≤ 8", "8 apart, 3 with ffree st + fincstp"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

@@ -1,8 +1,8 @@
 //! All instruction forms: every encoding of 64-bit code that iced-x86 knows, each with its operand classes, or with the
 //! reason why it is not measured.
 //!
-//! An encoding with a register or memory operand is two forms, one that can be locked has a third. Where two encodings
-//! have one text, all but the first are named with their opcode.
+//! An encoding with a register or memory operand is two forms, one that can be locked has a third. One of EVEX has a form
+//! for each of its masks, broadcasts and roundings, too. Where two encodings have one text, all but the first are named with their opcode.
 
 mod operands;
 mod refused;
@@ -14,6 +14,7 @@ use super::address::MEMORY;
 use super::chain::{self, Made, Missing};
 use super::effects::{self, Effects};
 use super::encoding::Encoding;
+use super::evex;
 use super::text::Operand;
 use super::{Form, FormError, apart};
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction};
@@ -165,6 +166,7 @@ fn of(code: Code) -> Vec<Entry> {
             }];
         }
     };
+    let lists: Vec<_> = lists.iter().flat_map(|list| evex::variants(code, list)).collect();
     let has_memory = |list: &Vec<Operand>| list.iter().any(|one| matches!(one, Operand::Memory(_)));
     let plain = lists.iter().map(|list| entry(list.clone(), false));
     let locked = lists.iter().filter(|list| op.can_use_lock_prefix() && has_memory(list));

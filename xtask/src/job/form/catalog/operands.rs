@@ -1,5 +1,7 @@
 //! Operand classes of an encoding.
 
+use crate::job::form::branch;
+use crate::job::form::privileged;
 use crate::job::form::registers::Kind;
 use crate::job::form::text::Operand;
 use iced_x86::{Code, OpCodeOperandKind};
@@ -16,7 +18,7 @@ pub fn of(code: Code) -> Result<Vec<Vec<Operand>>, String> {
     let memory = Operand::Memory(sizes.contains(&bits).then_some(bits as u16));
     let mut lists: Vec<Vec<Operand>> = vec![Vec::new()];
     for &kind in op.op_kinds() {
-        let choices = choices(kind, &memory)?;
+        let choices = choices(code, kind, &memory)?;
         lists = choices
             .iter()
             .flat_map(|choice| {
@@ -32,7 +34,7 @@ pub fn of(code: Code) -> Result<Vec<Vec<Operand>>, String> {
 }
 
 /// What an operand can be.
-fn choices(kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<Operand>, String> {
+fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<Operand>, String> {
     use OpCodeOperandKind as K;
     let general = |bits| Operand::Register { kind: Kind::General, bits };
     let vector = |bits| Operand::Register { kind: Kind::Vector, bits };
@@ -75,23 +77,24 @@ fn choices(kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<Operand>, St
         K::imm16 => one(Operand::Immediate(16)),
         K::imm32 | K::imm32sex64 => one(Operand::Immediate(32)),
         K::imm64 => one(Operand::Immediate(64)),
-        K::mem_vsib32x
-        | K::mem_vsib32y
-        | K::mem_vsib32z
-        | K::mem_vsib64x
-        | K::mem_vsib64y
-        | K::mem_vsib64z => refused("its addresses are in a vector register"),
+        K::mem_vsib32x => one(Operand::Indexed { index: 32, bits: 128 }),
+        K::mem_vsib32y => one(Operand::Indexed { index: 32, bits: 256 }),
+        K::mem_vsib32z => one(Operand::Indexed { index: 32, bits: 512 }),
+        K::mem_vsib64x => one(Operand::Indexed { index: 64, bits: 128 }),
+        K::mem_vsib64y => one(Operand::Indexed { index: 64, bits: 256 }),
+        K::mem_vsib64z => one(Operand::Indexed { index: 64, bits: 512 }),
         K::seg_reg | K::es | K::cs | K::ss | K::ds | K::fs | K::gs => {
             refused("it works on a segment register")
         }
-        K::cr_reg | K::dr_reg | K::tr_reg => {
-            refused("it is privileged, and works on the machine's state")
-        }
+        K::cr_reg => Ok(privileged::registers("cr")),
+        K::dr_reg => Ok(privileged::registers("dr")),
+        K::tr_reg => refused("it is privileged, and works on the machine's state"),
         K::st0 => one(fixed("st0")),
         K::sti_opcode => one(Operand::Register { kind: Kind::X87, bits: 80 }),
-        K::tmm_reg | K::tmm_rm | K::tmm_vvvv | K::sibmem => {
-            refused("it works on AMX tiles, which have to be configured")
+        K::tmm_reg | K::tmm_rm | K::tmm_vvvv => {
+            one(Operand::Register { kind: Kind::Tile, bits: 8192 })
         }
+        K::sibmem => one(Operand::Strided),
         K::bnd_reg
         | K::bnd_or_mem_mpx
         | K::mem_mpx
@@ -101,12 +104,11 @@ fn choices(kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<Operand>, St
         K::seg_rSI | K::es_rDI | K::seg_rDI | K::seg_rBX_al => {
             refused("it accesses memory that no operand names, and moves the pointers to it")
         }
-        K::br16_1
-        | K::br32_1
-        | K::br64_1
-        | K::br16_2
+        K::br64_1 => Ok(branch::operands(code, 8)),
+        K::br64_4 => Ok(branch::operands(code, 32)),
+        K::br16_1 | K::br16_2 => refused("its target is cut to 16 bits"),
+        K::br32_1
         | K::br32_4
-        | K::br64_4
         | K::xbegin_2
         | K::xbegin_4
         | K::brdisp_2

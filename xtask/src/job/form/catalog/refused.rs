@@ -14,8 +14,26 @@ pub fn reason(code: Code) -> Option<&'static str> {
     if doubled.contains(&code) {
         return Some("it is a second encoding of TEST that Intel's manual does not have");
     }
+    // Intel's processors ignore the prefix, AMD's do not.
+    let cut = [
+        Code::Retnw,
+        Code::Retnw_imm16,
+        Code::Jmp_rm16,
+        Code::Call_rm16,
+        Code::Jmp_rel16,
+        Code::Call_rel16,
+    ];
+    if cut.contains(&code) {
+        return Some("its target is cut to 16 bits");
+    }
     if code.mnemonic() == Mnemonic::Reservednop {
         return Some("it is a reserved NOP, in whose place processors have other instructions");
+    }
+    if matches!(code, Code::Wrfsbase_r32 | Code::Wrgsbase_r32) {
+        return Some("it would cut the base address that is there");
+    }
+    if matches!(code, Code::Ltr_rm16 | Code::Ltr_r32m16 | Code::Ltr_r64m16) {
+        return Some("the segment that it would load again is busy, which it refuses");
     }
     code.cpuid_features().iter().find_map(|&feature| of_feature(feature))
 }
@@ -23,7 +41,7 @@ pub fn reason(code: Code) -> Option<&'static str> {
 fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
     use CpuidFeature as F;
     Some(match feature {
-        F::FSGSBASE | F::PKU | F::LWP | F::CET_SS | F::CET_IBT | F::UINTR | F::FRED | F::LKGS => {
+        F::PKU | F::LWP | F::CET_SS | F::CET_IBT | F::UINTR | F::FRED | F::LKGS => {
             "an operating system has to enable it"
         }
         F::KL | F::AESKLE | F::WIDE_KL => "it needs a key that an operating system loads",
@@ -47,9 +65,6 @@ fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
         | F::PADLOCK_GMI
         | F::PADLOCK_UNDOC => "it is one of PadLock's, whose operands lie where registers point to",
         F::MPX => "it works on bounds registers, which MPX has to enable",
-        F::AMX_TILE | F::AMX_BF16 | F::AMX_INT8 | F::AMX_FP16 | F::AMX_COMPLEX => {
-            "it works on AMX tiles, which have to be configured"
-        }
         F::CYRIX_FPU
         | F::CYRIX_SMM
         | F::CYRIX_SMINT
