@@ -9,6 +9,7 @@ use super::handling::{AroundAll, Handling};
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
 use super::records_by_task::RecordsByTask;
+use super::retired::RetiredByCounter;
 use super::service::REGISTERS;
 use super::table::Table;
 use super::throttle::Throttle;
@@ -74,7 +75,9 @@ pub struct Sample {
     /// What [`ControlBlock::task`] was.
     pub task: u32,
     /// The interrupted code's CS; its lowest two bits are the ring.
-    pub cs: u32,
+    pub cs: u16,
+    /// The retire latency of a record that states it; else 0.
+    pub retire_latency: u16,
 }
 
 impl Sample {
@@ -96,7 +99,7 @@ impl Sample {
 pub type Notify = fn(rip: u64, status: u64);
 
 /// Bits of the global registers.
-const SLOTS: usize = 64;
+pub(super) const SLOTS: usize = 64;
 
 /// What one processor's handler works with. The assembly of `entry` reads it by offset.
 #[derive(Clone, Debug)]
@@ -140,6 +143,8 @@ pub struct ControlBlock {
     pub back_to_back: u64,
     /// Samples that did not fit the log.
     pub dropped: u64,
+    /// Sums of retire latencies; null: they are not added up.
+    pub(super) retired: *mut RetiredByCounter,
     /// Counting stopped because the log was full.
     pub stopped: bool,
     /// A full log stops counting.
@@ -230,6 +235,7 @@ impl ControlBlock {
         spurious: 0,
         back_to_back: 0,
         dropped: 0,
+        retired: core::ptr::null_mut(),
         stopped: false,
         stops_when_full: false,
         registers: core::ptr::null_mut(),
@@ -438,6 +444,7 @@ impl ControlBlock {
         }
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
         (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
+        self.clear_retired();
         self.throttle.clear();
         self.times.clear();
         for histogram in [&mut self.histogram, &mut self.data].into_iter().flatten() {
@@ -530,6 +537,8 @@ pub(super) mod offset {
     const _: () = assert!(size_of::<Slot>() == 64);
     /// The assembly writes samples.
     const _: () = assert!(size_of::<Sample>() == 32 && offset_of!(Sample, task) == 24);
+    /// CS with its upper half, which is 0, and so the latency.
+    const _: () = assert!(offset_of!(Sample, cs) == 28 && offset_of!(Sample, retire_latency) == 30);
 }
 
 #[cfg(test)]

@@ -209,6 +209,39 @@ pub struct SampledCount {
     /// are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qualified: Option<Qualified>,
+    /// What its PEBS records state of retirement; absent where they state nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retire_latency: Option<RetireLatency>,
+}
+
+/// Core cycles from the retirement of the instruction before to that of the record's own, of several PEBS records.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetireLatency {
+    /// Records that state it, those whose sample was dropped among them.
+    pub records: u64,
+    /// Their cycles together. One record states up to 65,535.
+    pub cycles: u64,
+    /// The longest of them.
+    pub longest: u16,
+}
+
+impl RetireLatency {
+    /// The mean, if there are records.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.records > 0).then(|| self.cycles as f64 / self.records as f64)
+    }
+
+    /// That of all these records; nothing if none of them has any.
+    #[must_use]
+    pub fn sum(all: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        all.flatten().reduce(|one, other| Self {
+            records: one.records + other.records,
+            cycles: one.cycles + other.cycles,
+            longest: one.longest.max(other.longest),
+        })
+    }
 }
 
 /// Where a task's code lay when it was sampled.
@@ -430,6 +463,9 @@ pub struct Samples {
     /// The names of these, as in `sources` of the item's result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_names: Vec<String>,
+    /// The retire latency of each sample, 0 where its record states none; empty if no record states any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retire_latencies: Vec<u16>,
     /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compatibility: Vec<u32>,
