@@ -1,6 +1,7 @@
 //! Running a snippet often enough to say what it costs.
 
 use super::events::{Counted, Plan};
+use super::retired;
 use crate::energy::{self, Had, Meters};
 use crate::statistics;
 use alloc::boxed::Box;
@@ -9,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::energy::{Interval, NoEnergy, Still};
+use arch::pmu::pmi::Retired;
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
@@ -59,6 +61,25 @@ pub trait Runner {
 
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
+
+    /// Gives the events of a pass of retire latencies their counters, each of which writes a record for so many events. They are not
+    /// set back by runs; [`Self::counts`] says how far they have come since.
+    ///
+    /// # Errors
+    /// Which of them cannot be programmed, and why.
+    fn program_records(
+        &mut self,
+        pass: &[Counted],
+        periods: &[u64],
+    ) -> Result<(), (usize, String)> {
+        let _ = (pass, periods);
+        Err((0, retired::ELSEWHERE.to_string()))
+    }
+
+    /// What the records of the last run state, by event of the pass, and whether some found no room.
+    fn retired(&self) -> (&[Retired], bool) {
+        (&[], false)
+    }
 
     /// Whether PERF_METRICS overflowed in a run since the pass was programmed.
     fn metrics_overflowed(&self) -> bool {
@@ -182,6 +203,13 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let total = passes.len() as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
     let mut within = Within { unit: Unit::Runs, done: 0, total };
     for (index, pass) in passes.iter().enumerate() {
+        if pass.iter().any(|one| one.retired.is_some()) {
+            let metrics = retired::one_pass(runner, snippet, pass, &mut uncounted, &mut within);
+            let (metrics, came) = metrics.map_err(Unmeasured::Fault)?;
+            smis += came;
+            numbered.extend(metrics);
+            continue;
+        }
         let counted = programmed(runner, pass, &mut uncounted);
         if index > 0 && counted.is_empty() {
             continue;
@@ -277,11 +305,7 @@ fn one_pass(
     warmup: u32,
     within: &mut Within,
 ) -> Result<(Vec<Metric>, u32, [Metered; 2]), Box<Fault>> {
-    let unroll = u64::from(snippet.unroll);
-    let [small, large] = match snippet.difference {
-        Difference::Double => [unroll, 2 * unroll],
-        Difference::Empty => [0, unroll],
-    };
+    let [small, large] = sizes(snippet);
     let first = warmup + snippet.warmup;
     let events = counted.len();
     let asked = (events, metered);
@@ -302,9 +326,19 @@ fn one_pass(
             series,
             counting,
             energy: None,
+            retired: None,
         }
     });
     Ok((metrics.collect(), smis, used))
+}
+
+/// Copies of both code sizes.
+pub(super) fn sizes(snippet: &Snippet) -> [u64; 2] {
+    let unroll = u64::from(snippet.unroll);
+    match snippet.difference {
+        Difference::Double => [unroll, 2 * unroll],
+        Difference::Empty => [0, unroll],
+    }
 }
 
 /// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; the system
