@@ -17,7 +17,8 @@ pub(crate) fn line(one: &SampledCount) -> Option<String> {
 /// For a CSV: names and figures.
 pub(crate) fn rows(one: &SampledCount) -> Vec<(String, u64)> {
     let Some(retired) = one.retire_latency else { return Vec::new() };
-    let row = |what: &str, figure| (format!("sampled {} retire latency, {what}", one.event), figure);
+    let row =
+        |what: &str, figure| (format!("sampled {} retire latency, {what}", one.event), figure);
     vec![
         row("records", retired.records),
         row("cycles of all", retired.cycles),
