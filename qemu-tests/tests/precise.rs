@@ -413,7 +413,8 @@ fn s1_records_state_the_retire_latency_of_known_code() {
         assert_eq!(latencies.iter().filter(|cycles| **cycles == 201).count(), 200, "{model:?}");
         let [mean] = ran.results()[..] else { panic!("{model:?}: {:?}", ran.errors()) };
         let [_, all, some] = &mean.metrics[..] else { panic!("{model:?}: {mean:?}") };
-        assert_eq!((all.value.median, all.retired.unwrap().period), (101.0, 3), "{model:?}");
+        // 120 loads in each of ten runs: 1,200 by 256.
+        assert_eq!((all.value.median, all.retired.unwrap().period), (101.0, 5), "{model:?}");
         assert_eq!(some.retired.unwrap().period, 7, "{model:?}");
         assert!((some.value.median - 101.0).abs() < 3.0, "{model:?}: {some:?}");
     }

@@ -204,10 +204,11 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let mut within = Within { unit: Unit::Runs, done: 0, total };
     for (index, pass) in passes.iter().enumerate() {
         if pass.iter().any(|one| one.retired.is_some()) {
-            let metrics = retired::one_pass(runner, snippet, pass, &mut uncounted, &mut within);
-            let (metrics, came) = metrics.map_err(Unmeasured::Fault)?;
-            smis += came;
-            numbered.extend(metrics);
+            let made = retired::one_pass(runner, snippet, pass, &mut uncounted, &mut within);
+            let made = made.map_err(Unmeasured::Fault)?;
+            smis += made.smis;
+            unwatched += u32::from(made.unwatched);
+            numbered.extend(made.figures);
             continue;
         }
         let counted = programmed(runner, pass, &mut uncounted);

@@ -79,10 +79,18 @@ struct Sum {
     runs: Vec<u64>,
 }
 
-/// What `one_pass` makes: figures by the numbers of their events, and system management interrupts.
-type Made = (Vec<(usize, Metric)>, u32);
+/// What a pass makes.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Figures, by the numbers of their events, from 1.
+    pub(super) figures: Vec<(usize, Metric)>,
+    /// System management interrupts.
+    pub(super) smis: u32,
+    /// Nothing would have ended it, although something could.
+    pub(super) unwatched: bool,
+}
 
-/// Measures a pass.
+/// Measures a pass, and gives the counters back.
 ///
 /// # Errors
 /// The exception that the snippet raised.
@@ -93,11 +101,25 @@ pub(super) fn one_pass(
     uncounted: &mut Vec<Uncounted>,
     within: &mut Within,
 ) -> Result<Made, Box<Fault>> {
+    let made = sampled(runner, snippet, pass, uncounted, within);
+    // The processor has the buffer no longer.
+    let _ = runner.program(&[]);
+    made
+}
+
+fn sampled(
+    runner: &mut impl Runner,
+    snippet: &Snippet,
+    pass: &[Counted],
+    uncounted: &mut Vec<Uncounted>,
+    within: &mut Within,
+) -> Result<Made, Box<Fault>> {
     let [small, large] = sizes(snippet);
     let counted = programmed(runner, pass.to_vec(), |_| FAR, uncounted);
     if counted.is_empty() {
-        return Ok((Vec::new(), 0));
+        return Ok(Made::default());
     }
+    let unwatched = runner.is_unwatched();
     runner.load(snippet, large);
     runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
     let events: Vec<(usize, u64)> =
@@ -138,17 +160,17 @@ pub(super) fn one_pass(
         smis += runner.take_smis();
     }
     let [small, large] = sums;
-    let mut made = Vec::new();
+    let mut figures = Vec::new();
     for (one, (small, large)) in counted.iter().zip(small.iter().zip(&large)) {
         match metric(one, [small, large], period_of(one), snippet.values) {
-            Ok(metric) => made.push((1 + one.number, with_doubt(metric, full))),
+            Ok(metric) => figures.push((1 + one.number, with_doubt(metric, full))),
             Err((records, period)) => {
                 let reason = no_mean(records, period, in_a_run(one));
                 uncounted.push(Uncounted { event: one.event.clone(), reason });
             }
         }
     }
-    Ok((made, smis))
+    Ok(Made { figures, smis, unwatched })
 }
 
 fn vec_of(count: usize) -> Vec<Sum> {

@@ -194,7 +194,7 @@ fn nearest(table: &Table, name: &str) -> Vec<String> {
 #[must_use]
 pub fn not_yet(metric: &Definition) -> Option<String> {
     let needed = super::request::needed(metric);
-    let of_needed = metric.events.iter().filter(|(name, _)| needed.contains(name));
+    let of_needed = metric.events.iter().filter(|(name, _)| needed.contains(*name));
     let of_event = of_needed.map(|(_, event)| event).find_map(|event| {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);

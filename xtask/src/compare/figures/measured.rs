@@ -102,7 +102,6 @@ pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
 
 /// What energy is in.
 const JOULES: &str = "J";
-const CYCLES: &str = "cycles";
 /// Of a retire latency.
 const MEAN: &str = "it is the mean of sampled records, so its variation is unknown";
 /// What times of a fact sheet are in, and what its other figures are numbers of.
