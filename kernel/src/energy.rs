@@ -240,6 +240,7 @@ fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result
             reader: one.shared.reader,
             processors: one.shared.processors.clone(),
         }),
+        retired: None,
     })
 }
 

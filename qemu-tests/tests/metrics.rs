@@ -380,3 +380,69 @@ fn s3_a_sample_has_metrics_of_the_events_that_it_samples() {
         "metric ipc: cycles is not sampled; a [[sample]] has metrics of the events that it samples";
     assert!(called.code != 0 && called.err.contains(why), "{called:#?}");
 }
+
+/// Two locked loads, one out of memory (201 cycles by the emulated PMU's rule) and one out of the first level (1).
+const LOCKS: &str = "clflush [r14]; lock add qword ptr [r14], 1; lock add qword ptr [r14+64], 1";
+
+/// Intel's metric is the count times the mean latency, by the cycles.
+#[test]
+fn s3_a_metric_of_a_retire_latency_has_the_mean_of_known_code_on_arrow_lake() {
+    let latency = "MEM_INST_RETIRED.LOCK_LOADS:retire_latency";
+    let line = ["run", "--asm", LOCKS, "--pmu", "arrowlake", "--unroll", "30", "--metric"];
+    let line = [&line[..], &["lock_latency", "--metric", "Code_L2_Miss"]].concat();
+    let document = json(&xtask(folder().path(), &[&line[..], &["--format", "json"]].concat()));
+    let records = document["records"].as_array().unwrap();
+    let result = records.iter().find(|record| record["type"] == "result").unwrap();
+    let found = result["metrics"].as_array().unwrap().iter().find(|one| one["event"] == latency);
+    let found = found.unwrap_or_else(|| panic!("{result:#?}"));
+    assert_eq!(found["median"], 101.0, "{found:#?}");
+    let locks = row(&document, 0, "Lock_Latency");
+    let [loads, cycles] = ["MEM_INST_RETIRED.LOCK_LOADS", "CPU_CLK_UNHALTED.THREAD"]
+        .map(|event| count(&document, event, 1));
+    assert_eq!(loads, 2.0);
+    assert_eq!(locks["value"], 100.0 * (loads * 101.0) / cycles, "{locks:#?}");
+    let retired = &locks["retired"][0];
+    assert_eq!((&retired["event"], &retired["mean"]), (&latency.into(), &101.0.into()));
+    assert!(retired["records"].as_u64().unwrap() >= 64, "{retired:#?}");
+    // Nothing of its doubts is of passes: the latency is a mean, and no count.
+    let doubts = locks["untrusted"].to_string();
+    assert!(!doubts.contains("different times"), "{doubts}");
+    // The emulated PMU has no such front-end miss: it did not occur, and the product is 0.
+    let code = row(&document, 0, "Code_L2_Miss");
+    assert_eq!(code["value"], 0.0, "{code:#?}");
+    let table = xtask(folder().path(), &line);
+    let said = format!("Lock_Latency: {latency} is 101 cycles, the mean of");
+    assert!(table.out.contains(&said), "{table:#?}");
+}
+
+#[test]
+fn s3_retire_latencies_are_refused_by_name_where_there_are_none() {
+    let run = |more: &[&str]| {
+        let line = [&["run", "--asm", "nop", "--metric", "Lock_Latency"], more].concat();
+        let called = xtask(folder().path(), &line);
+        assert_ne!(called.code, 0, "{called:#?}");
+        called.err
+    };
+    // Golden Cove's formula has no latency, and Skylake's records none.
+    let err = xtask(
+        folder().path(),
+        &[
+            "run",
+            "--asm",
+            "nop",
+            "--pmu",
+            "skylake",
+            "--event",
+            "mem_inst_retired.lock_loads:retire_latency",
+        ],
+    );
+    let text = format!("{}{}", err.out, err.err);
+    assert!(text.contains("do not state it (IA32_PERF_CAPABILITIES[17]"), "{text}");
+    let job = folder();
+    let path = job.path().join("count.toml");
+    let count = "[[count]]\nmetrics = [\"Lock_Latency\"]\n[[count.task]]\nname = \"a\"\nasm = \"nop\"\nturns = 5\n";
+    fs::write(&path, count).unwrap();
+    let refused = xtask(job.path(), &["run", "count.toml", "--pmu", "arrowlake"]);
+    assert!(refused.err.contains("sampled in a [[snippet]] only"), "{refused:#?}");
+    assert!(run(&["--pmu", "zen4"]).contains("Lock_Latency"));
+}

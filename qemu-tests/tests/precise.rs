@@ -386,3 +386,36 @@ fn k1_the_checks_of_architectural_pebs_pass_where_it_is_and_are_skipped_elsewher
         assert_eq!(suite.skipped, 13 - passed, "{model:?}: {checks:#?}");
     }
 }
+
+/// Loads out of memory, out of the first level, and an instruction that is no load: 201 cycles, one, and one, by the emulated PMU's
+/// rule. Both kinds of record state it, of each sample as well, and a snippet has the mean of an event.
+#[test]
+fn s1_records_state_the_retire_latency_of_known_code() {
+    const BODY: &str = "clflush [r14]; lock add qword ptr [r14], 1; lock add qword ptr [r14+64], 1";
+    let toml = format!(
+        "[[sample]]\nname = \"each\"\nprecise = true\nkeep = \"samples\"\nasm = \"{BODY}\"\nturns = 600\n\
+         events = [{{ event = \"mem_inst_retired.lock_loads\", period = 3 }}]\n\
+         [[snippet]]\nname = \"mean\"\nasm = \"{BODY}\"\nunroll = 30\n\
+         events = [\"mem_inst_retired.lock_loads:retire_latency\", \"mem_inst_retired.lock_loads:retire_latency=7\"]\n"
+    );
+    for model in [Model::ArrowLake, Model::CougarCove] {
+        let ran = on(model, &toml);
+        let [each] = sampled(&ran)[..] else { panic!("{model:?}: {:?}", ran.report) };
+        let event = &each.events[0];
+        let retired = event.retire_latency.unwrap_or_else(|| panic!("{model:?}: {event:?}"));
+        // 1,200 loads, one of both kinds in turn.
+        assert_eq!((retired.records, retired.longest), (400, 201), "{model:?}");
+        assert_eq!(retired.cycles, 200 * 201 + 200, "{model:?}");
+        let chunks: Vec<&Samples> = ran.report.samples(each.item).collect();
+        let latencies: Vec<u16> =
+            chunks.iter().flat_map(|chunk| chunk.retire_latencies.iter().copied()).collect();
+        assert_eq!(latencies.len(), 400, "{model:?}");
+        assert_eq!(latencies.iter().filter(|cycles| **cycles == 201).count(), 200, "{model:?}");
+        let [mean] = ran.results()[..] else { panic!("{model:?}: {:?}", ran.errors()) };
+        let [_, all, some] = &mean.metrics[..] else { panic!("{model:?}: {mean:?}") };
+        // 120 loads in each of ten runs: 1,200 by 256.
+        assert_eq!((all.value.median, all.retired.unwrap().period), (101.0, 5), "{model:?}");
+        assert_eq!(some.retired.unwrap().period, 7, "{model:?}");
+        assert!((some.value.median - 101.0).abs() < 3.0, "{model:?}: {some:?}");
+    }
+}

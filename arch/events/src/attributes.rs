@@ -22,6 +22,8 @@ enum Kind {
     /// Bits of Intel's event select register.
     Field(u64),
     Precise(u8),
+    /// What records state of retirement.
+    Retirement,
     /// Addresses, any of which will do.
     Msr(&'static [u32]),
 }
@@ -47,7 +49,7 @@ const fn with_msr(
 }
 
 /// All attributes.
-pub const ALL: [Attribute; 20] = [
+pub const ALL: [Attribute; 21] = [
     always("u", "count at CPL above 0"),
     always("k", "count at CPL 0"),
     always("e", "count rising edges"),
@@ -64,6 +66,11 @@ pub const ALL: [Attribute; 20] = [
     precise("p", "precise, with constant skid", 1),
     precise("pp", "precise, without skid", 2),
     precise("ppp", "precise, with precise distribution", 3),
+    Attribute {
+        word: "retire_latency=N",
+        meaning: "the mean retire latency of its records, one of each N events",
+        kind: Kind::Retirement,
+    },
     with_msr(
         "offcore_rsp=N",
         "which offcore responses",
@@ -73,6 +80,9 @@ pub const ALL: [Attribute; 20] = [
     with_msr("ldlat=N", "loads that take at least N cycles", &[msr::LOAD_LATENCY]),
     with_msr("frontend=N", "which front-end conditions", &[msr::FRONTEND]),
 ];
+
+/// Why there is no retire latency.
+pub(crate) const NO_RETIREMENT: &str = "the processor's PEBS records do not state it (IA32_PERF_CAPABILITIES[17], from Meteor Lake on)";
 
 impl Attribute {
     /// Whether a processor offers it.
@@ -105,6 +115,9 @@ impl Attribute {
                 ),
                 Some(_) => Ok(()),
             },
+            Kind::Retirement => {
+                there(processor.pebs.is_some_and(|pebs| pebs.states_retirement), NO_RETIREMENT)
+            }
             Kind::Msr(addresses) => there(
                 addresses.iter().any(|address| processor.extra_msr(*address).is_some()),
                 "the processor does not have this MSR, or it is not known to",
@@ -142,6 +155,7 @@ mod tests {
                 format: 4,
                 distribution_gp: 1,
                 distribution_fixed: 0,
+                states_retirement: true,
             }),
             extra_msrs: [0x1a6, 0x1328, 0x3f6, 0x3f7].map(extra).into(),
             ..Processor::intel(6, 8, 4)
@@ -170,6 +184,7 @@ mod tests {
                 format,
                 distribution_gp,
                 distribution_fixed,
+                states_retirement: false,
             };
             Processor { pebs: Some(pebs), ..Processor::intel(4, 4, 3) }
         };

@@ -20,6 +20,8 @@ pub struct Pebs {
     pub distribution_gp: u64,
     /// Fixed counters with precise distribution.
     pub distribution_fixed: u32,
+    /// Records state the retire latency: IA32_PERF_CAPABILITIES\[17\], or architectural PEBS.
+    pub states_retirement: bool,
 }
 
 /// One logical CPU's PMU. Hyper-threading shows in [`Self::gp_counters`]: CPUID counts what this
@@ -187,6 +189,8 @@ impl Processor {
                 format: if baseline { 4 } else { 3 },
                 distribution_gp: if baseline { 1 } else { 2 },
                 distribution_fixed: precise_fixed & 1,
+                // The table does not tell.
+                states_retirement: baseline,
             }),
             extra_msrs: core.extra_msrs(),
             tsx,

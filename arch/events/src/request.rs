@@ -102,6 +102,9 @@ pub struct Attributes {
     pub snoop_rsp: Option<u64>,
     /// Load-latency threshold in cycles.
     pub load_latency: Option<u64>,
+    /// Not its count, but the mean retire latency of its records, of which each so-many-th event makes one; 0: whoever samples
+    /// chooses.
+    pub retire_latency: Option<u64>,
     /// Front-end filter.
     pub frontend: Option<u64>,
     /// perf's config1: the value of whatever extra MSR the event looks at.
@@ -143,6 +146,7 @@ impl Attributes {
             offcore_rsp_at,
             snoop_rsp,
             load_latency,
+            retire_latency,
             frontend,
             config1,
             counter,

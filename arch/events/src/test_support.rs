@@ -34,6 +34,7 @@ pub(crate) fn skylakex() -> Processor {
             format: 3,
             distribution_gp: 2,
             distribution_fixed: 0,
+            states_retirement: false,
         }),
         tsx: true,
         extra_msrs: core("skylakex").extra_msrs(),

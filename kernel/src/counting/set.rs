@@ -80,6 +80,7 @@ impl Set {
                         counters,
                         metric,
                         level: 0,
+                        retired: None,
                         counting,
                     },
                 ));

@@ -97,6 +97,7 @@ impl<'a> Known<'a> {
                 Some(offered) => offered.distribution[1] & has.pebs_fixed(),
                 None => has.pebs_fixed() & 1,
             },
+            states_retirement: has.states_retirement(),
         });
         let valid = core.as_ref().map(Core::extra_msrs).unwrap_or_default();
         let bits = |address| valid.iter().find(|msr| msr.address == address);

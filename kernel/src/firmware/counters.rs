@@ -7,6 +7,7 @@ use arch::pmu::registers::Slots;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate};
 use arch::watchdog::Watchdog;
 use kernel::snippet::events::{Counted, metrics_apart};
+use kernel::snippet::retired::Records;
 
 /// The counters of a pass. All methods that touch registers have to run on the processor whose they are.
 pub struct Counters {
@@ -23,6 +24,8 @@ pub struct Counters {
     pub metrics_overflowed: bool,
     /// What starts and stops them.
     pub gate: Gate,
+    /// The records that the counters write, in a pass of retire latencies.
+    pub records: Option<Records>,
     /// The counter that ends runs, if one is free.
     pub watchdog: Option<Watchdog>,
 }
@@ -42,8 +45,30 @@ impl Counters {
             metrics_overflowed: false,
             counts: Vec::new(),
             gate: Gate::EMPTY,
+            records: None,
             watchdog: None,
         }
+    }
+
+    /// Programs a pass of retire latencies, whose counters write a record for so many events, and frees everything else. There is no
+    /// watchdog: the buffer's interrupt would come to it.
+    ///
+    /// # Errors
+    /// Which event cannot be programmed, and why.
+    pub fn program_records(
+        &mut self,
+        pass: &[Counted],
+        periods: &[u64],
+    ) -> Result<(), (usize, String)> {
+        self.program(&[], None)?;
+        let driver = self.driver.as_mut().ok_or_else(|| (0, "there is no PMU".to_string()))?;
+        driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
+        self.records = Some(Records::arm(&mut self.registers, driver, pass, periods)?);
+        self.gate = driver.gate();
+        self.counters = pass.iter().map(|one| one.counter).collect();
+        self.metrics = alloc::vec![None; pass.len()];
+        self.counts = alloc::vec![0; pass.len()];
+        Ok(())
     }
 
     /// What the last run counted, by event of the pass.
@@ -59,6 +84,13 @@ impl Counters {
     pub fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
         (self.watchdog, self.metrics, self.metrics_overflowed) = (None, Vec::new(), false);
+        if self.records.is_some() {
+            // The processor must not have its memory any more.
+            if let Some(driver) = &mut self.driver {
+                driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
+            }
+            self.records = None;
+        }
         if let Some(apart) = metrics_apart(&pass.iter().collect::<Vec<_>>()) {
             return Err(apart);
         }
@@ -87,7 +119,7 @@ impl Counters {
 
     /// Everything to 0. The registers took their values in `prepare`, so they take these.
     pub fn clear(&mut self) {
-        let Some(driver) = &self.driver else { return };
+        let Some(driver) = self.driver.as_ref().filter(|_| self.records.is_none()) else { return };
         for &counter in &self.counters {
             let _ = driver.write(&mut self.registers, counter, 0);
         }
@@ -102,6 +134,9 @@ impl Counters {
             return;
         };
         let _ = driver.stop(&mut self.registers);
+        if let Some(records) = &mut self.records {
+            return records.take(&mut self.registers, driver, &mut self.counts);
+        }
         let slots = slots(driver, &mut self.registers, &self.metrics);
         let all = self.counters.iter().zip(&self.metrics);
         for (count, (&counter, &metric)) in self.counts.iter_mut().zip(all) {

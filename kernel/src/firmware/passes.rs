@@ -43,11 +43,11 @@ impl Counting {
             return self.plan.2.clone();
         }
         let begin = tsc::now();
+        // Of several processors nobody takes records.
+        let plan = if own.is_some() { events::plan } else { events::plan_with_latencies };
         let plan = match (known, &machine.pmu) {
-            (Some(known), _) if machine.emulated.is_some() => {
-                events::plan(texts, known).with_time_apart()
-            }
-            (Some(known), _) => events::plan(texts, known),
+            (Some(known), _) if machine.emulated.is_some() => plan(texts, known).with_time_apart(),
+            (Some(known), _) => plan(texts, known),
             (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
             (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
         };

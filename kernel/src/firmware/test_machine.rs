@@ -20,7 +20,8 @@ use raw_cpuid::CpuIdResult;
 const FLAGS: u64 = 1 << 1;
 const INTERRUPTS: u64 = 1 << 9;
 
-static mut LOG: [Sample; 64] = [Sample { rip: 0, status: 0, tsc: 0, task: 0, cs: 0 }; 64];
+static mut LOG: [Sample; 64] =
+    [Sample { rip: 0, status: 0, tsc: 0, task: 0, cs: 0, retire_latency: 0 }; 64];
 
 /// The bench.
 pub struct Processor<'a> {

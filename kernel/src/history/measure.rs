@@ -270,6 +270,7 @@ mod tests {
             counters: 0,
             metric: None,
             level: 0,
+            retired: None,
             counting,
         };
         let rows = [[10.0, 12.0, 19.0], [13.0, 15.0, 16.0]];

@@ -140,7 +140,15 @@ fn s4_energy_goes_to_the_processor_that_read_it() {
         let energy = EnergyReading { reader, ..Default::default() };
         let (value, series) = Default::default();
         let event = format!("energy of {reader}");
-        Metric { event, value, deterministic: false, series, counting: None, energy: Some(energy) }
+        Metric {
+            event,
+            value,
+            deterministic: false,
+            series,
+            counting: None,
+            energy: Some(energy),
+            retired: None,
+        }
     };
     let members = &set(&[1; 3], &SAME).members[1..];
     let mut figures = vec![Vec::new(); 2];
@@ -167,6 +175,7 @@ fn m10_an_event_that_is_there_twice_is_summed_once() {
             units: 0,
         }),
         energy: reader.map(|reader| EnergyReading { reader, ..Default::default() }),
+        retired: None,
     };
     let one = |median| figure("instructions", median, None);
     let package = |reader| figure("energy-pkg", 3.0, Some(reader));

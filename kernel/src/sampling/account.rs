@@ -94,6 +94,7 @@ fn count(
         filtered: 0,
         ended: None,
         qualified: None,
+        retire_latency: None,
     }
 }
 
@@ -168,6 +169,7 @@ fn event(
         remarks,
         skid: format.map(precise::skid),
         lost,
+        retire_latency: format.and_then(|_| precise::retired(index, block)),
         ..counted
     })
 }
@@ -269,6 +271,7 @@ mod tests {
             filtered: 0,
             ended: None,
             qualified: None,
+            retire_latency: None,
         }
     }
 

@@ -49,7 +49,8 @@ pub(super) fn chunks(
 ) -> u64 {
     let Part { cpu, session, block } = part;
     let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
-    let besides = session.besides.words();
+    let retires = session.events.iter().any(|one| block.retired(one.counter.index()).is_some());
+    let besides = session.besides.words() + usize::from(retires);
     let size = CHUNK / (1 + wanted.len() + besides + 3 * usize::from(!session.data().is_empty()));
     let mut first = 0;
     for samples in session.samples(block).chunks(size) {
@@ -62,6 +63,9 @@ pub(super) fn chunks(
             let task = 4 * sample.task + u32::from(sample.ring());
             let events = events_of(session, sample.status);
             chunk.push(&mut last, sample.rip, sample.tsc, events, task);
+        }
+        if retires {
+            chunk.retire_latencies = samples.iter().map(|sample| sample.retire_latency).collect();
         }
         if chunk.tasks.iter().all(|&task| task == 0) {
             chunk.tasks.clear();

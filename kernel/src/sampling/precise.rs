@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Format, Groups, Store};
-use arch::pmu::pmi::ControlBlock;
+use arch::pmu::pmi::{ControlBlock, Retired};
 use arch::pmu::{Capabilities, Counter, Selection, numbers};
-use protocol::record::{DataCount, Hex};
+use protocol::record::{DataCount, Hex, RetireLatency};
 use protocol::sampling::{Rate, Sampling};
 
 /// Records that the buffer holds: 50 kB of the largest, 250 kB with branch records.
@@ -136,6 +136,12 @@ pub(super) fn lost(
     };
     let periods = witness.saturating_sub(rest) / one.period;
     Ok(periods.saturating_sub(block.slot(one.counter.index()).overflows))
+}
+
+/// What the records of the counter with this bit state of retirement.
+pub(super) fn retired(index: usize, block: &ControlBlock) -> Option<RetireLatency> {
+    let Retired { records, cycles, longest } = block.retired(index)?;
+    (records > 0).then_some(RetireLatency { records, cycles, longest })
 }
 
 /// The histogram of data addresses.

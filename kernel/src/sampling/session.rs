@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use arch::pmu::data_source::Datum;
 use arch::pmu::lbr::Saved;
 use arch::pmu::pebs::{Drain, Store};
-use arch::pmu::pmi::{Bucket, Chain, ControlBlock, Edge, REGISTERS, Sample, Throttle};
+use arch::pmu::pmi::{
+    Bucket, Chain, ControlBlock, Edge, REGISTERS, Retired, RetiredByCounter, Sample, Throttle,
+};
 use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
 use protocol::sampling::{self, Keep, OnFull, Sampling};
 
@@ -22,6 +24,8 @@ pub struct Session {
     times: Vec<u64>,
     /// Where PEBS records go.
     store: Option<Store>,
+    /// What records state of retirement, by counter.
+    retired: Box<RetiredByCounter>,
     /// Their data addresses: counted, or one for each sample of the log.
     data_buckets: Vec<Bucket>,
     data: Vec<Datum>,
@@ -114,6 +118,9 @@ impl Session {
         }
         if let Some(store) = &mut session.store {
             block.take_records(Drain::new(store, driver.recording()));
+            if driver.capabilities().states_retirement() {
+                block.sum_retired(&mut session.retired);
+            }
         }
         let has = driver.capabilities();
         let capacity = item.capacity as usize;
@@ -141,6 +148,7 @@ impl Session {
             buckets: Vec::new(),
             times: vec![0; KEPT_TIMES],
             store,
+            retired: Box::new([Retired::default(); 64]),
             data_buckets: Vec::new(),
             data: Vec::new(),
             memory: memory::Places::default(),

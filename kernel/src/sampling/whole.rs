@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use protocol::record::{
-    Qualified, SampleResult, SampledCount, SampledProcessor, SourceCount, StackCount, TimerResult,
+    Qualified, RetireLatency, SampleResult, SampledCount, SampledProcessor, SourceCount,
+    StackCount, TimerResult,
 };
 
 /// What the processor with this number sampled, without what all have in common.
@@ -75,6 +76,7 @@ fn sum<'a>(parts: impl Iterator<Item = (u16, &'a SampledCount)> + Clone) -> Samp
         lost: total(|one| one.lost),
         filtered: total(|one| one.filtered),
         ended: known(|one| one.ended),
+        retire_latency: RetireLatency::sum(parts.clone().map(|(_, one)| one.retire_latency)),
         qualified: Qualified::sum(parts.clone().map(|(_, one)| one.qualified.as_ref())),
         ..first.unwrap_or_default()
     }

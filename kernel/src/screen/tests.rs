@@ -65,6 +65,7 @@ fn result(item: u32, value: f64, max: Option<f64>) -> Record {
             series: [Series::default(), Series::default()],
             counting: None,
             energy: None,
+            retired: None,
         }],
         uncounted: vec![],
         planning: 0,

@@ -2,6 +2,7 @@
 
 mod select;
 
+use super::retired;
 use crate::energy::Wanted;
 use crate::events::Known;
 use crate::uncore;
@@ -45,6 +46,8 @@ pub struct Counted {
     pub metric: Option<u8>,
     /// 0: not precise; 1 to 3: the level of PEBS, `:p` to `:ppp`.
     pub level: u8,
+    /// Not counted, but sampled for its retire latency: one record for so many events, 0 if that is left to whoever samples.
+    pub retired: Option<u64>,
     /// For the report.
     pub counting: Counting,
 }
@@ -129,6 +132,8 @@ fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
 pub(crate) enum Use {
     /// Their counts between two instructions at which the counters stand still.
     Counting,
+    /// The same, and the retire latencies of some.
+    Measuring,
     /// Their counts together with others that overflow.
     Beside,
     /// Samples; with `precise` out of PEBS records, whether their attributes request that or not.
@@ -143,6 +148,12 @@ pub(crate) enum Use {
 #[must_use]
 pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
     plan_for(Use::Counting, texts, known)
+}
+
+/// As [`plan`], with the retire latencies of some events, in passes behind the others.
+#[must_use]
+pub fn plan_with_latencies(texts: &[Cow<str>], known: &Known) -> Plan {
+    plan_for(Use::Measuring, texts, known)
 }
 
 /// As [`plan`], for other uses than counting.
@@ -178,7 +189,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
             Err(error) => refused.push(uncounted(text, error)),
         }
     }
-    if purpose == Use::Counting {
+    if matches!(purpose, Use::Counting | Use::Measuring) {
         for item in &mut items {
             energy.extend(item.requests.iter().filter_map(Wanted::of));
             item.requests.retain(|request| energy::of(request).is_none());
@@ -232,20 +243,34 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         // A pass of their own, as one group.
         set.items.push(core::mem::take(&mut set.correlates));
     }
-    let planned = match passes::plan(&set, EFFORT) {
+    let records = retired::apart(&mut set, &mut refused);
+    let mut all = Vec::new();
+    bind(&set, known, &mut all, &mut refused);
+    if !records.items.is_empty() {
+        if all.is_empty() {
+            // The time's.
+            all.push(Vec::new());
+        }
+        bind(&records, known, &mut all, &mut refused);
+    }
+    Plan { passes: all, uncounted: refused, ticks: 0, energy, uncore: apart }
+}
+
+/// Finds counters for a set, in passes behind those that there are.
+fn bind(set: &EventSet, known: &Known, all: &mut Vec<Vec<Counted>>, refused: &mut Vec<Uncounted>) {
+    let planned = match passes::plan(set, EFFORT) {
         Ok(planned) => planned,
         // Events that every pass has to count conflict with each other.
         Err(error) => {
             refused.extend(set.requests.iter().map(|request| uncounted(&request.text, &error)));
-            return Plan { uncounted: refused, energy, uncore: apart, ..Plan::default() };
+            return;
         }
     };
     for item in &planned.refused {
         let members = set.items[item.item].iter().map(|&number| &set.requests[number]);
         refused.extend(members.map(|request| uncounted(&request.text, item)));
     }
-    let mut all = Vec::with_capacity(planned.passes.len());
-    for (index, pass) in (0..).zip(&planned.passes) {
+    for (index, pass) in (all.len() as u32..).zip(&planned.passes) {
         let mut counted = Vec::with_capacity(pass.requests.len());
         for (&number, place) in pass.requests.iter().zip(&pass.assignment.places) {
             match at(number, &set.requests[number], place, index, known) {
@@ -255,7 +280,6 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         }
         all.push(counted);
     }
-    Plan { passes: all, uncounted: refused, ticks: 0, energy, uncore: apart }
 }
 
 /// The ways to count a request that the driver can program.
@@ -263,10 +287,14 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     let encoded = encode(request, &known.processor, known.core.as_ref());
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     match purpose {
-        Use::Counting => countable_at_rest(encoded, known),
+        Use::Measuring if encoded.retire_latency.is_some() => offered(encoded, known),
+        Use::Counting | Use::Measuring => countable_at_rest(encoded, known),
         Use::Beside => {
             without_metrics(&encoded)?;
             countable_at_rest(encoded, known)
+        }
+        Use::Sampling { .. } if encoded.retire_latency.is_some() => {
+            Err(retired::IN_SAMPLES.to_string())
         }
         Use::Sampling { .. } => {
             without_metrics(&encoded)?;
@@ -289,6 +317,9 @@ fn without_metrics(encoded: &Encoded) -> Result<(), String> {
 
 /// The same of a request that is encoded already.
 pub(crate) fn countable_at_rest(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
+    if encoded.retire_latency.is_some() {
+        return Err(retired::ELSEWHERE.to_string());
+    }
     if encoded.precise > 0 {
         return Err("a precise event (PEBS) is for sampling: it writes records".to_string());
     }
@@ -381,6 +412,7 @@ pub(crate) fn at(
         counters,
         metric,
         level: request.precise,
+        retired: request.retire_latency,
         counting: Counting {
             name: match table {
                 Some(core) => format!("{}::{}", core.name(), request.name),

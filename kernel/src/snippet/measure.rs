@@ -1,6 +1,7 @@
 //! Running a snippet often enough to say what it costs.
 
 use super::events::{Counted, Plan};
+use super::retired;
 use crate::energy::{self, Had, Meters};
 use crate::statistics;
 use crate::uncore;
@@ -10,6 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::energy::{Interval, NoEnergy, Still};
+use arch::pmu::pmi::Retired;
 use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Counting, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
@@ -61,6 +63,25 @@ pub trait Runner {
 
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
+
+    /// Gives the events of a pass of retire latencies their counters, each of which writes a record for so many events. They are not
+    /// set back by runs; [`Self::counts`] says how far they have come since.
+    ///
+    /// # Errors
+    /// Which of them cannot be programmed, and why.
+    fn program_records(
+        &mut self,
+        pass: &[Counted],
+        periods: &[u64],
+    ) -> Result<(), (usize, String)> {
+        let _ = (pass, periods);
+        Err((0, retired::ELSEWHERE.to_string()))
+    }
+
+    /// What the records of the last run state, by event of the pass, and whether some found no room.
+    fn retired(&self) -> (&[Retired], bool) {
+        (&[], false)
+    }
 
     /// Whether PERF_METRICS overflowed in a run since the pass was programmed.
     fn metrics_overflowed(&self) -> bool {
@@ -205,11 +226,13 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     run_once(runner, snippet)?;
     let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
     let runs = u64::from(snippet.warmup) + u64::from(snippet.runs);
-    let count = passes.len().max(rounds.len());
-    let total = count as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
+    let (records, plain): (Vec<_>, Vec<_>) =
+        passes.iter().partition(|pass| pass.iter().any(|one| one.retired.is_some()));
+    let count = plain.len().max(rounds.len());
+    let total = (count + records.len()) as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
     let mut within = Within { unit: Unit::Runs, done: 0, total };
     for index in 0..count {
-        let pass = passes.get(index).map_or(&[][..], |pass| pass);
+        let pass = plain.get(index).map_or(&[][..], |pass| pass);
         let counted = programmed(runner, pass, &mut uncounted);
         let apart = uncore::programmed(runner, &mut rounds, index, &mut uncounted);
         if index > 0 && counted.is_empty() && apart.is_empty() {
@@ -244,6 +267,13 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         let per = (executions(snippet), snippet.runs);
         let used = energy::metrics(metered, runner.meters(), intervals, per, &mut uncounted);
         numbered.extend(used.into_iter().map(|metric| (usize::MAX, metric)));
+    }
+    for pass in records {
+        let made = retired::one_pass(runner, snippet, pass, &mut uncounted, &mut within);
+        let made = made.map_err(Unmeasured::Fault)?;
+        smis += made.smis;
+        unwatched += u32::from(made.unwatched);
+        numbered.extend(made.figures);
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
@@ -306,11 +336,7 @@ fn one_pass(
     warmup: u32,
     within: &mut Within,
 ) -> Result<(Vec<Metric>, u32, [Metered; 2]), Box<Fault>> {
-    let unroll = u64::from(snippet.unroll);
-    let [small, large] = match snippet.difference {
-        Difference::Double => [unroll, 2 * unroll],
-        Difference::Empty => [0, unroll],
-    };
+    let [small, large] = sizes(snippet);
     let first = warmup + snippet.warmup;
     let asked = ([counted.len(), apart.len()], metered);
     let small = runs(runner, snippet, [small, first.into()], asked, within)?;
@@ -331,9 +357,19 @@ fn one_pass(
             series,
             counting,
             energy: None,
+            retired: None,
         }
     });
     Ok((metrics.collect(), smis, used))
+}
+
+/// Copies of both code sizes.
+pub(super) fn sizes(snippet: &Snippet) -> [u64; 2] {
+    let unroll = u64::from(snippet.unroll);
+    match snippet.difference {
+        Difference::Double => [unroll, 2 * unroll],
+        Difference::Empty => [0, unroll],
+    }
 }
 
 /// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; the system

@@ -10,6 +10,7 @@ pub mod fault;
 pub mod measure;
 pub mod qualified;
 pub mod repeat_on_smi;
+pub mod retired;
 
 pub use emit::{Emitted, Place};
 pub use measure::{Phase, Runner, measure};

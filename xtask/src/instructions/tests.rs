@@ -36,7 +36,15 @@ fn report(brand: &str, items: &[(&str, f64)], errors: &[(&str, ErrorCode, &str)]
             let value = Aggregates { min: value, median: value, mean: value, max: value };
             let series = [1, 1].map(|distinct| Series { distinct, ..Series::default() });
             let event = event.to_string();
-            Metric { event, value, deterministic: true, series, counting: None, energy: None }
+            Metric {
+                event,
+                value,
+                deterministic: true,
+                series,
+                counting: None,
+                energy: None,
+                retired: None,
+            }
         });
         Record::Result(SnippetResult {
             item,

@@ -78,6 +78,11 @@ pub(super) fn plan(
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
         let planned = known.and_then(|target| of(snippet, target, tables));
         planned.map_err(|error| snippet.refused(&source, error.to_string()))?;
+        if snippet.processors.is_some() {
+            let all = snippet.asks.iter().cloned().map(Ask::without_latencies);
+            let all: Result<Vec<Ask>, String> = all.collect();
+            all.map_err(|why| snippet.refused(&source, why))?;
+        }
     }
     for run in file.runs.iter_mut().filter(|run| !run.metrics.is_empty()) {
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
@@ -111,6 +116,10 @@ fn of_sample(
     let metrics = find(&table, &sample.code.metrics)?;
     let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    let asks: Vec<Ask> = match asks.into_iter().map(Ask::without_latencies).collect() {
+        Ok(asks) => asks,
+        Err(why) => return Ok(Err(why)),
+    };
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
     let asks = asks.into_iter().map(|one| one.among(&sampled));
     Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
@@ -128,7 +137,7 @@ fn of_run(
     let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     for one in &asks {
-        if let Some(event) = one.events().next() {
+        if let Some(event) = one.events().chain(one.latencies()).next() {
             return Ok(Err(format!(
                 "metric {}: it needs {event}, and [[run]] counts nothing; measure the same tasks in [[count]]",
                 one.metric.name
@@ -154,6 +163,10 @@ fn of_count(
         let asks =
             metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
         let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+        let asks: Vec<Ask> = match asks.into_iter().map(Ask::without_latencies).collect() {
+            Ok(asks) => asks,
+            Err(why) => return Ok(Err(why)),
+        };
         let texts: BTreeSet<&str> =
             asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
         let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));

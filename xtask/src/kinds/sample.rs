@@ -11,7 +11,7 @@ use crate::render::csv::{self, Row};
 use crate::render::tap::point::{Data, Point};
 use crate::render::{self, Context};
 use crate::samples::memory::class;
-use crate::samples::{Profile, data};
+use crate::samples::{Profile, data, retired};
 use protocol::job::Sampling;
 use protocol::record::SampleResult;
 
@@ -33,6 +33,7 @@ impl Told for SampleResult {
         let profile = Profile::bare(report, self);
         let mut rows = Vec::new();
         for (index, one) in self.events.iter().enumerate() {
+            rows.extend(retired::rows(one));
             let event = &one.event;
             for line in profile.lines(index) {
                 rows.push((format!("sampled {event} of data line {:#x}", line.line), line.count));

@@ -165,6 +165,7 @@ pub(super) fn metric(event: &str, value: f64, counting: Option<Counting>) -> Met
         series: [nothing, all],
         counting,
         energy: None,
+        retired: None,
     }
 }
 

@@ -7,7 +7,8 @@ use super::{beside, counted, on_processors, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
 use protocol::record::{
-    CountResult, KindOfCores, Metric, ProcessorsResult, SampleResult, SnippetResult, TasksResult,
+    CountResult, KindOfCores, Metric, ProcessorsResult, RetiredRecords, SampleResult,
+    SnippetResult, TasksResult,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -43,6 +44,9 @@ pub struct MetricRow {
     /// The passes that its counts came from, from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<u32>,
+    /// The retire latencies that it is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retired: Vec<RetiredRow>,
     /// Why it has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
@@ -52,6 +56,28 @@ pub struct MetricRow {
     /// Whether it is over its threshold; absent if it has none, or one on metrics that were not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceeded: Option<bool>,
+}
+
+/// A retire latency of a metric.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RetiredRow {
+    /// As it was requested.
+    pub event: String,
+    /// Its mean, in core cycles.
+    pub mean: f64,
+    /// How many records of the body it is the mean of.
+    pub records: u64,
+    /// Events from one record to the next.
+    pub period: u64,
+}
+
+impl RetiredRow {
+    fn of(metric: &Metric) -> Self {
+        let RetiredRecords { records: [small, large], period, .. } =
+            metric.retired.unwrap_or_default();
+        let (event, mean) = (metric.event.clone(), metric.value.median);
+        Self { event, mean, records: large.saturating_sub(small), period }
+    }
 }
 
 /// The metrics of an item.
@@ -190,8 +216,12 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
             return row;
         }
     };
-    let passes: BTreeSet<u32> =
-        counts.iter().flatten().filter_map(counted_in).map(|pass| pass + 1).collect();
+    let latencies = counts.iter().flatten().filter(|one| one.retired.is_some());
+    row.retired = latencies.clone().map(|one| RetiredRow::of(one)).collect();
+    row.retired.dedup();
+    let sampled_in = latencies.filter_map(|one| Some(one.counting.as_ref()?.pass));
+    let passes = counts.iter().flatten().filter_map(counted_in).chain(sampled_in);
+    let passes: BTreeSet<u32> = passes.map(|pass| pass + 1).collect();
     row.passes = passes.into_iter().collect();
     let tsc = result.metrics.iter().find(|one| one.event == TSC);
     let of_energy = energy_ticks(result, ask, &counts);
@@ -199,6 +229,8 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
         let ticks = of_energy.or_else(|| tsc.and_then(figure));
         let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
             Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => figure((*count)?),
+            // The mean of all runs together; of what did not occur there is none, and nothing to multiply it with.
+            Meaning::Latency(_) => Some(count.map_or(0.0, |one| one.value.median)),
             Meaning::Tsc => ticks,
             Meaning::Constant(Constant::Units) => units(&counts),
             Meaning::Constant(constant) => constant_value(*constant, ticks, clock),
@@ -246,6 +278,13 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
             Some(common) => common.intersection(&passes).copied().collect(),
         });
     }
+    for text in ask.latencies() {
+        if all(text).is_empty() && !did_not_occur(result, text) {
+            let uncounted = result.uncounted.iter().find(|one| one.event == text);
+            let why = uncounted.map_or("the report does not have it", |one| &one.reason);
+            return Err(format!("{text}: {why}"));
+        }
+    }
     for text in ask.energy() {
         if all(text).is_empty() {
             let uncounted = result.uncounted.iter().find(|one| one.event == text);
@@ -263,10 +302,20 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
         Some(Meaning::Event(text)) => counted(text),
         Some(Meaning::Uncore(text)) => counted(uncore::name(text)),
         // Of all runs of the first pass together.
-        Some(Meaning::Energy(text)) => all(text).first().copied(),
+        Some(Meaning::Energy(text) | Meaning::Latency(text)) => all(text).first().copied(),
         _ => None,
     };
     Ok(ask.meanings.iter().map(of).collect())
+}
+
+/// Whether the event of a retire latency was counted, and its count is 0 in all runs.
+fn did_not_occur(result: &SnippetResult, latency: &str) -> bool {
+    let event: Vec<&str> =
+        latency.split(':').filter(|part| !part.starts_with("retire_latency")).collect();
+    let event = event.join(":");
+    let mut counts = result.metrics.iter().filter(|one| one.event == event).peekable();
+    let is_zero = |one: &Metric| one.value.median == 0.0 && one.value.max == 0.0;
+    counts.peek().is_some() && counts.all(is_zero)
 }
 
 /// The time in which the energy of tasks was used, for metrics of nothing but energy and time: events are counted for a little less.
@@ -285,7 +334,8 @@ fn units(counts: &[Option<&Metric>]) -> Option<f64> {
 
 /// The pass in which an event was counted; energy is of no pass.
 fn counted_in(metric: &&Metric) -> Option<u32> {
-    let event = metric.counting.as_ref().filter(|_| metric.energy.is_none());
+    let counts = metric.energy.is_none() && metric.retired.is_none();
+    let event = metric.counting.as_ref().filter(|_| counts);
     event.map(|counting| counting.pass)
 }
 
@@ -357,7 +407,7 @@ fn doubts(
     let of_time = ask.meanings.iter().flatten().any(|meaning| match meaning {
         Meaning::Tsc => true,
         Meaning::Constant(constant) => constant.is_time(),
-        Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => false,
+        Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Latency(_) | Meaning::Energy(_) => false,
     });
     if of_time && clock.of_instructions {
         doubts.push("it is of time, and ticks of the TSC are instructions here".to_string());

@@ -16,6 +16,6 @@ mod shares;
 pub mod table;
 pub mod tree;
 
-pub use evaluate::{ItemMetrics, MetricRow};
+pub use evaluate::{ItemMetrics, MetricRow, RetiredRow};
 pub use names::{Asked, MetricError};
 pub use request::{Ask, Target};

@@ -203,13 +203,13 @@ fn nearest(table: &Table, name: &str) -> Vec<String> {
 /// What a metric needs that is not read yet.
 #[must_use]
 pub fn not_yet(metric: &Definition) -> Option<String> {
-    let of_event = metric.events.values().find_map(|event| {
+    let needed = super::request::needed(metric);
+    let of_needed = metric.events.iter().filter(|(name, _)| needed.contains(*name));
+    let of_event = of_needed.map(|(_, event)| event).find_map(|event| {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);
         let what = if name.starts_with("UNC_") {
             "an uncore counter, which has no control by MSR or none that is known"
-        } else if has("retire_latency") {
-            "the latency in samples of an event, which is not taken yet"
         } else if has("percore") {
             "the other thread's counts, which are not read"
         } else {

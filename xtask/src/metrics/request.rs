@@ -130,6 +130,8 @@ pub enum Meaning {
     Event(String),
     /// The count of this event of the uncore, as the machine is requested it.
     Uncore(String),
+    /// The mean retire latency of this event's records, as the machine is requested it.
+    Latency(String),
     /// Joules of this part of the machine.
     Energy(String),
     /// The ticks of the TSC.
@@ -174,6 +176,14 @@ impl Ask {
         })
     }
 
+    /// The retire latencies that it takes, which need passes of their own.
+    pub fn latencies(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Latency(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// The same for an item that is no snippet.
     ///
     /// # Errors
@@ -184,6 +194,18 @@ impl Ask {
         Err(MetricError::OfSnippets { name: self.metric.name.clone(), event })
     }
 
+    /// The same for something else than a snippet.
+    ///
+    /// # Errors
+    /// It needs a retire latency.
+    pub fn without_latencies(self) -> Result<Self, String> {
+        let Some(text) = self.latencies().next() else { return Ok(self) };
+        Err(format!(
+            "metric {}: it needs {text}, and retire latencies are sampled in a [[snippet]] only: measure the code there",
+            self.metric.name
+        ))
+    }
+
     /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.
     ///
     /// # Errors
@@ -192,7 +214,9 @@ impl Ask {
         let of_time = |meaning: &Meaning| match meaning {
             Meaning::Tsc => true,
             Meaning::Constant(constant) => constant.is_time(),
-            Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => false,
+            Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Latency(_) | Meaning::Energy(_) => {
+                false
+            }
         };
         let name = &self.metric.name;
         if self.energy().next().is_some() || self.meanings.iter().flatten().any(of_time) {
@@ -252,6 +276,7 @@ pub fn event_text(event: &str) -> Result<String, String> {
             "e1" => "e".to_string(),
             "i1" => "i".to_string(),
             "eq1" => "eq".to_string(),
+            "retire_latency" => "retire_latency".to_string(),
             // Slots as PERF_METRICS divides them: of the fixed counter, which the machine takes where it can.
             "perf_metrics" => continue,
             _ => match (value("c"), value("u"), modifier.strip_prefix("ocr_msr_val=")) {
@@ -284,12 +309,8 @@ pub fn ask(
     };
     let formula = Formula::parse(&metric.formula);
     let formula = formula.map_err(|error| wrong(&metric.formula, error.to_string()))?;
-    let constant =
-        |name: &str| Constant::of(metric.constants.get(name).map_or(name, String::as_str), metric);
-    let needed = formula.needed(|name| match constant(name) {
-        Some(Constant::Number(number)) if !metric.events.contains_key(name) => Some(number),
-        _ => None,
-    });
+    let constant = |name: &str| constant(metric, name);
+    let needed = needed_in(metric, &formula);
     let processor = target.processor(core);
     let (mut meanings, mut silent) = (Vec::new(), Vec::new());
     for name in formula.names() {
@@ -315,7 +336,10 @@ pub fn ask(
                 if target.model.is_some_and(|model| is_silent(&encoded, model, core)) {
                     silent.push(text.clone());
                 }
-                Meaning::Event(text)
+                match encoded.retire_latency {
+                    Some(_) => Meaning::Latency(text),
+                    None => Meaning::Event(text),
+                }
             }
             None => Meaning::Constant(
                 constant(name).ok_or_else(|| wrong(name, "it is not known".to_string()))?,
@@ -326,6 +350,28 @@ pub fn ask(
     silent.dedup();
     let below = tree::below(table, metric);
     Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false, set: None })
+}
+
+/// What a name of a metric is in addition to an event.
+fn constant(metric: &Definition, name: &str) -> Option<Constant> {
+    Constant::of(metric.constants.get(name).map_or(name, String::as_str), metric)
+}
+
+/// The names of a formula whose values it takes: a choice between threads is decided, as a core has one.
+fn needed_in<'a>(metric: &Definition, formula: &'a Formula) -> Vec<&'a str> {
+    formula.needed(|name| match constant(metric, name) {
+        Some(Constant::Number(number)) if !metric.events.contains_key(name) => Some(number),
+        _ => None,
+    })
+}
+
+/// The same of a metric; all of its events if its formula is not understood.
+#[must_use]
+pub fn needed(metric: &Definition) -> BTreeSet<String> {
+    match Formula::parse(&metric.formula) {
+        Ok(formula) => needed_in(metric, &formula).into_iter().map(String::from).collect(),
+        Err(_) => metric.events.keys().cloned().collect(),
+    }
 }
 
 fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {
@@ -420,6 +466,8 @@ pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventT
             several => format!("{{{}}}", several.join(",")),
         }
     };
+    // The machine shares their passes out: no metric has them together with its counts.
+    let latencies: BTreeSet<&str> = asks.iter().flat_map(Ask::latencies).collect();
     let energy: BTreeSet<&str> = asks.iter().flat_map(Ask::energy).collect();
     // Those of a metric together, as the firmware puts them into rounds.
     let apart = asks.iter().map(|ask| ask.uncore().collect::<BTreeSet<_>>());
@@ -428,8 +476,8 @@ pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventT
         [one] => (*one).to_string(),
         several => format!("{{{}}}", several.join(",")),
     });
-    let texts = plan.passes.iter().map(text).chain(energy.into_iter().map(str::to_string));
-    let texts = texts.chain(apart);
+    let alone = latencies.into_iter().chain(energy).map(str::to_string);
+    let texts = plan.passes.iter().map(text).chain(alone).chain(apart);
     texts.map(|text| text.parse().expect("a list of events")).collect()
 }
 
@@ -447,6 +495,7 @@ mod tests {
             ("A.B:u0xfc", "A.B:umask=0xfc"),
             ("A.B:ocr_msr_val=0x103b800002", "A.B:offcore_rsp=0x103b800002"),
             ("instructions", "instructions"),
+            ("A.B:retire_latency", "A.B:retire_latency"),
         ] {
             assert_eq!(event_text(theirs).as_deref(), Ok(ours));
         }

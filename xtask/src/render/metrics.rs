@@ -3,7 +3,7 @@
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use super::{Context, number};
-use crate::metrics::{ItemMetrics, MetricRow};
+use crate::metrics::{ItemMetrics, MetricRow, RetiredRow};
 use comfy_table::{Cell, CellAlignment, Color, Table};
 use std::fmt::Write;
 
@@ -92,8 +92,16 @@ pub(crate) fn mark(row: &MetricRow) -> &'static str {
 /// What is to be said about a metric, in sentences.
 pub(crate) fn said(row: &MetricRow) -> impl Iterator<Item = String> + '_ {
     let missing = row.missing.iter().map(|why| format!("{}: no value: {why}", row.name));
+    let retired = row.retired.iter().map(|one| {
+        let RetiredRow { event, mean, records, period } = one;
+        format!(
+            "{}: {event} is {} cycles, the mean of {records} records, one of each {period} events",
+            row.name,
+            number(*mean)
+        )
+    });
     let doubts = row.untrusted.iter().map(|why| format!("{}: not to be trusted: {why}", row.name));
-    missing.chain(doubts)
+    missing.chain(retired).chain(doubts)
 }
 
 #[cfg(test)]

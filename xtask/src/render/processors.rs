@@ -201,6 +201,7 @@ mod tests {
             series,
             counting: None,
             energy: None,
+            retired: None,
         }
     }
 

@@ -10,7 +10,7 @@ use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::samples::data::LineCount;
 use crate::samples::edges::{self, EdgeRow};
-use crate::samples::{Profile, width};
+use crate::samples::{Profile, retired, width};
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
 use protocol::sampling::{Delivery, OnFull};
@@ -46,6 +46,7 @@ fn section(profile: &Profile, columns: Width) -> String {
             say(&format!("skid of {}: {skid}", one.event));
         }
     }
+    result.events.iter().filter_map(retired::line).for_each(|line| say(&line));
     if let Some(timer) = &result.timer {
         say(&intervals(timer));
     }

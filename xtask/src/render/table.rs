@@ -169,11 +169,18 @@ fn results(report: &Report, context: &Context) -> Table {
     table
 }
 
+/// How many records of the body a retire latency is the mean of.
+pub(crate) fn of_records(metric: &Metric) -> String {
+    let [small, large] = metric.retired.map_or([0; 2], |retired| retired.records);
+    format!("{} records", large.saturating_sub(small))
+}
+
 /// The row of a figure.
 pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     let value = &metric.value;
     let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
     let (figure, spread): (fn(f64) -> String, String) = match &metric.energy {
+        None if metric.retired.is_some() => (number, of_records(metric)),
         Some(energy) => (joules, format!("± {}", joules(energy.resolution))),
         None if metric.deterministic => (number, "all equal".to_string()),
         None => (number, format!("{distinct} distinct")),

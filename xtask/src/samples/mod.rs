@@ -12,6 +12,7 @@ pub mod memory;
 pub mod pprof;
 pub mod processors;
 mod resolve;
+pub(crate) mod retired;
 pub mod saved;
 pub mod stacks;
 

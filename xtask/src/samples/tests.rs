@@ -39,6 +39,7 @@ fn count(event: &str, period: u64, samples: u64) -> SampledCount {
         filtered: 0,
         ended: None,
         qualified: None,
+        retire_latency: None,
     }
 }
 

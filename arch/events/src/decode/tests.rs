@@ -169,6 +169,7 @@ fn reading_back_a_pebs_request_needs_no_pebs() {
             format: 3,
             distribution_gp: 2,
             distribution_fixed: 0,
+            states_retirement: false,
         }),
         ..Processor::described_by(&core)
     };
@@ -218,6 +219,7 @@ fn with_everything(core: &Core<'_>) -> Processor {
         format: 4,
         distribution_gp: 1,
         distribution_fixed: 0,
+        states_retirement: false,
     };
     match core.vendor() {
         Vendor::Amd => described,

@@ -4,6 +4,7 @@
 use super::draft::Draft;
 use super::{Choice, Counters, Refusal, fields};
 use crate::architectural::{self, Architectural};
+use crate::attributes::NO_RETIREMENT;
 use crate::cpu::Vendor;
 use crate::errata;
 use crate::event::{Precise, Way};
@@ -73,8 +74,14 @@ fn pebs(
     if processor.vendor == Vendor::Amd {
         return Err(absent("AMD has instruction-based sampling instead, with events of its own"));
     }
-    let Some(Pebs { gp_counters, fixed_counters, format, distribution_gp, distribution_fixed }) =
-        processor.pebs
+    let Some(Pebs {
+        gp_counters,
+        fixed_counters,
+        format,
+        distribution_gp,
+        distribution_fixed,
+        states_retirement,
+    }) = processor.pebs
     else {
         return Err(absent(if processor.described {
             "no event of its table can be counted with PEBS"
@@ -85,6 +92,9 @@ fn pebs(
     // No skid needs the address of the instruction itself, which records have from format 2 on.
     if level >= 2 && format < 2 {
         return Err(absent("without skid (pp) needs PEBS records of format 2 or newer"));
+    }
+    if attributes.retire_latency.is_some() && !states_retirement {
+        return Err(Refusal::Absent { what: "the retire latency", why: NO_RETIREMENT });
     }
     if draft.precise_known && draft.precise == Precise::No {
         return Err(Refusal::NotPrecise(""));

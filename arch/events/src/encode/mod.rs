@@ -49,6 +49,9 @@ pub struct Encoded {
     /// 0: not precise; 1 to 3: the level requested. Then PEBS must be switched on for the
     /// counter.
     pub precise: u8,
+    /// What the records state of retirement is requested instead of the count: one record for so many events, 0 if that is left
+    /// to whoever samples.
+    pub retire_latency: Option<u64>,
     /// No other general-purpose counter may count meanwhile.
     pub taken_alone: bool,
     /// Errata known for this event here, joined by bars.
@@ -142,6 +145,10 @@ fn encode_placed(
         Base::Word(value) => return word(request, *value, processor).map_err(placed),
     };
     attributes.inherit(&request.attributes);
+    if attributes.retire_latency.is_some() {
+        // Of the event's own instruction.
+        attributes.precise = attributes.precise.max(Some(2));
+    }
     fields::apply(&mut draft, &attributes, processor.vendor).map_err(placed)?;
     if let Some(core) = core.filter(|_| !draft.from_table && draft.fixed.is_none()) {
         draft.learn(core);
@@ -160,6 +167,7 @@ fn encode_placed(
         at,
         choices,
         precise,
+        retire_latency: attributes.retire_latency,
         taken_alone: draft.taken_alone && general,
         errata: draft.errata,
         notes,
@@ -231,6 +239,7 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
             msr: None,
         }],
         precise: 0,
+        retire_latency: None,
         taken_alone: false,
         errata: String::new(),
         notes,

@@ -11,13 +11,15 @@ enum Field<'a> {
     Switch(&'a mut Option<bool>),
     Number(&'a mut Option<u64>),
     Level(&'a mut Option<u8>),
+    /// A number that may be left out.
+    Period(&'a mut Option<u64>),
     Offcore(u8, &'a mut Option<(u8, u64)>),
     Label(&'a mut Option<String>),
 }
 
 /// The field that a key names. Keys are compared without case.
 fn field<'a>(attributes: &'a mut Attributes, key: &str) -> Option<Field<'a>> {
-    use Field::{Label, Level, Number, Offcore, Switch};
+    use Field::{Label, Level, Number, Offcore, Period, Switch};
     Some(match key {
         "u" | "user" | "usr" => Switch(&mut attributes.user),
         "k" | "kernel" | "os" => Switch(&mut attributes.kernel),
@@ -32,6 +34,7 @@ fn field<'a>(attributes: &'a mut Attributes, key: &str) -> Option<Field<'a>> {
         "intxcp" | "in_tx_cp" => Switch(&mut attributes.in_tx_checkpointed),
         "umask" => Number(&mut attributes.umask),
         "ldlat" => Number(&mut attributes.load_latency),
+        "retire_latency" => Period(&mut attributes.retire_latency),
         "fe" | "frontend" => Number(&mut attributes.frontend),
         "offcore_rsp" => Number(&mut attributes.offcore_rsp),
         "offcore_rsp_0" => Offcore(0, &mut attributes.offcore_rsp_at),
@@ -84,6 +87,7 @@ fn set(attributes: &mut Attributes, key: &str, value: Option<&str>) -> Result<()
             on @ 0..=1 => once(slot, on == 1, key),
             other => Err(out_of(other)),
         },
+        Some(Field::Period(slot)) => once(slot, value.map_or(Ok(0), numeric)?, key),
         Some(Field::Number(slot)) => once(slot, numeric(given()?)?, key),
         Some(Field::Level(slot)) => match numeric(given()?)? {
             level @ 0..=3 => once(slot, level as u8, key),

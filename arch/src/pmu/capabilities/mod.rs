@@ -260,6 +260,16 @@ impl Capabilities {
         .filter(|_| self.pebs)
     }
 
+    /// Whether PEBS records state the retire latency; architectural ones say it of each.
+    #[must_use]
+    pub fn states_retirement(&self) -> bool {
+        let timing = self.perf.contains(PerfCapabilities::PEBS_TIMING);
+        match self.pebs_format() {
+            Some(Format::Architectural) => true,
+            format => timing && format.is_some_and(Format::is_adaptive),
+        }
+    }
+
     /// The general-purpose counters that can write PEBS records, as a bitmap.
     #[must_use]
     pub fn pebs_counters(&self) -> u32 {

@@ -63,8 +63,9 @@ pub struct Adaptive<'a> {
     pub counters: u64,
     /// The TSC.
     pub tsc: u64,
-    /// Cycles from the retirement before to this one, with PERF_CAPABILITIES\[17\]; else 0.
-    pub retire_latency: u16,
+    /// Core cycles from the retirement before to this one, where PERF_CAPABILITIES\[17\] says that there are any; `None`: an
+    /// architectural record says that they are not valid.
+    pub retire_latency: Option<u16>,
     /// The memory group.
     pub access: Option<Access>,
     /// The registers' group.
@@ -122,7 +123,7 @@ impl<'a> Adaptive<'a> {
             ip,
             counters,
             tsc,
-            retire_latency: (head >> LATENCY_AT) as u16,
+            retire_latency: Some((head >> LATENCY_AT) as u16),
             ..Self::default()
         };
         if groups.contains(Groups::MEMORY) {
@@ -217,7 +218,7 @@ impl<'a> Adaptive<'a> {
             words.extend(snapshot.metrics.into_iter().flatten());
         }
         let entries = (self.branches.len() as u64).saturating_sub(1) << BRANCHES_AT;
-        let latency = u64::from(self.retire_latency) << LATENCY_AT;
+        let latency = u64::from(self.retire_latency.unwrap_or(0)) << LATENCY_AT;
         let size = 8 * words.len() as u64;
         words[0] = u64::from(self.groups().bits()) | entries | latency | size << SIZE_AT;
         words

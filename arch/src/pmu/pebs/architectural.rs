@@ -161,7 +161,7 @@ impl<'a> Architectural<'a> {
         if header.has(Contents::BASIC) {
             let &[ip, counters, tsc, latency, _, _] = rest.take::<BASIC_WORDS>().ok_or(missing)?;
             (seen.ip, seen.counters, seen.tsc) = (ip, counters, tsc);
-            seen.retire_latency = if latency & LATENCY_VALID != 0 { latency as u16 } else { 0 };
+            seen.retire_latency = (latency & LATENCY_VALID != 0).then_some(latency as u16);
         }
         if header.has(Contents::MEMORY) {
             let &[address, _, _, _, _, source, latency, transaction] =

@@ -43,13 +43,16 @@ pub struct Taken<'a> {
     pub vectors: Option<&'a [u64; 32]>,
     /// Values of counters.
     pub snapshot: Option<Snapshot<'a>>,
+    /// Cycles from the retirement before to its own, if the record states them.
+    pub retire_latency: Option<u16>,
 }
 
 impl<'a> Taken<'a> {
     fn of(seen: &Adaptive<'a>) -> Self {
         let record = seen.record();
         let (counters, branches, vectors) = (record.counters, seen.branches, seen.vectors);
-        Self { record, counters, branches, vectors, snapshot: seen.snapshot }
+        let (snapshot, retire_latency) = (seen.snapshot, seen.retire_latency);
+        Self { record, counters, branches, vectors, snapshot, retire_latency }
     }
 }
 
@@ -158,7 +161,11 @@ impl Drain {
             }
             let (record, count) = decode(format, words)?;
             let counters = record.counters;
-            named(Taken { record, counters, branches: &[], vectors: None, snapshot: None }, ours);
+            let (vectors, snapshot, retire_latency) = (None, None, None);
+            named(
+                Taken { record, counters, branches: &[], vectors, snapshot, retire_latency },
+                ours,
+            );
             Ok(count)
         });
     }

@@ -231,7 +231,7 @@ proptest! {
         let snapshot = Snapshot { general: of_general, fixed: of_fixed, values, metrics };
         let is_empty = values.is_empty() && metrics.is_none();
         let record = Adaptive {
-            ip, counters, tsc, retire_latency,
+            ip, counters, tsc, retire_latency: Some(retire_latency),
             access: groups.contains(Groups::MEMORY).then_some(Access { address, source, latency, transaction }),
             general: groups.contains(Groups::GENERAL).then_some(General { flags, next, registers: *registers }),
             vectors: groups.contains(Groups::VECTORS).then_some(vectors),
@@ -324,7 +324,8 @@ fn s1_architectural_records_have_the_words_of_their_groups() {
 #[test]
 fn s1_a_record_with_counters_of_both_kinds_states_them() {
     let snapshot = Snapshot { general: 0b1, fixed: 0b1, values: &[7, 8], metrics: None };
-    let record = Adaptive { snapshot: Some(snapshot), ..Adaptive::default() };
+    let record =
+        Adaptive { snapshot: Some(snapshot), retire_latency: Some(0), ..Adaptive::default() };
     assert_eq!(record.groups(), Groups::COUNTERS);
     let words = record.encode();
     assert_eq!(Adaptive::decode(Format::Snapshot, &words), Ok((record, words.len())));

@@ -19,6 +19,7 @@ use super::handling::{AroundAll, Handling};
 use super::histogram::Histogram;
 use super::ibs::Sampling;
 use super::records_by_task::RecordsByTask;
+use super::retired::RetiredByCounter;
 use super::service::REGISTERS;
 use super::table::Table;
 use super::throttle::Throttle;
@@ -35,7 +36,7 @@ use core::ops::Range;
 pub type Notify = fn(rip: u64, status: u64);
 
 /// Bits of the global registers.
-const SLOTS: usize = 64;
+pub(super) const SLOTS: usize = 64;
 
 /// What one processor's handler works with. The assembly of `entry` reads it by offset.
 #[derive(Clone, Debug)]
@@ -79,6 +80,8 @@ pub struct ControlBlock {
     pub back_to_back: u64,
     /// Samples that did not fit the log.
     pub dropped: u64,
+    /// Sums of retire latencies; null: they are not added up.
+    pub(super) retired: *mut RetiredByCounter,
     /// Counting stopped because the log was full.
     pub stopped: bool,
     /// A full log stops counting.

@@ -88,6 +88,7 @@ mod tests {
             branches: &[],
             vectors: Some(&all),
             snapshot: Some(snapshot),
+            retire_latency: None,
         };
         let written = |vectors, counters, taken: &Taken<'_>| {
             let mut words = alloc::vec![99; GroupLog::words(vectors, counters)];

@@ -34,6 +34,7 @@ mod hash;
 mod histogram;
 mod ibs;
 mod records_by_task;
+mod retired;
 mod service;
 mod serviced;
 mod table;
@@ -52,6 +53,7 @@ pub use groups::{GroupLog, VECTORS};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
 pub use ibs::{Filter, IBS_VECTOR, Sampling, sampled};
+pub use retired::{Retired, RetiredByCounter};
 pub use service::{
     Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, note_tick, pause, resume, service, tick,
 };

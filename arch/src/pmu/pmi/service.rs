@@ -276,6 +276,7 @@ fn note_record(
     let cursor = block.cursor;
     note(block, raw, &place, counters, record.tsc, datum);
     block.keep_groups(cursor, taken);
+    block.note_retired(cursor, taken);
 }
 
 /// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data access.
@@ -348,7 +349,8 @@ fn log(block: &mut ControlBlock, from: &Interrupted, status: u64, tsc: u64, datu
         }
         return;
     }
-    let one = Sample { rip: from.rip, status, tsc, task: block.task, cs: from.cs as u32 };
+    let (task, cs) = (block.task, from.cs as u16);
+    let one = Sample { rip: from.rip, status, tsc, task, cs, retire_latency: 0 };
     // SAFETY: `log_to` took the log as a slice of samples, and the cursor lies within it; `registers_to` made sure that
     // there are registers for each sample, `data_to` that there is an address.
     unsafe {

@@ -93,7 +93,10 @@ fn s1_architectural_records_have_the_groups_that_were_asked_for() {
             drain.run_groups(&mut |record| {
                 seen += 1;
                 let n = PERIOD * seen;
-                assert_eq!((record.ip, record.tsc, record.retire_latency), (0x1000 + n, 10 * n, 7));
+                assert_eq!(
+                    (record.ip, record.tsc, record.retire_latency),
+                    (0x1000 + n, 10 * n, Some(7))
+                );
                 assert_eq!((record.counters, record.groups()), (0b100, groups));
                 if let Some(access) = record.access {
                     assert_eq!((access.address, access.source), (0x5000 + n, 0x21));

@@ -201,7 +201,14 @@ fn m11_a_full_log_counts_what_it_drops() {
     block.task = 7;
     Processor::new(pmu, &driver).run(&mut block, 6 * PERIOD);
     assert_eq!((block.logged(log.as_ptr()), block.dropped, block.pmis), (4, 2, 6));
-    let expected = |n: u64| Sample { rip: n * PERIOD - 1, status: 1, tsc: 42, task: 7, cs: 0 };
+    let expected = |n: u64| Sample {
+        rip: n * PERIOD - 1,
+        status: 1,
+        tsc: 42,
+        task: 7,
+        cs: 0,
+        retire_latency: 0,
+    };
     assert_eq!(log, [1, 2, 3, 4].map(expected));
 }
 

@@ -12,7 +12,8 @@
 //! | load that walked the page tables | 30 |
 //!
 //! The latency that a PEBS record or a sample of IBS states is always by these figures, of loads and stores, and from
-//! dispatch to data it is four cycles more ([`Latency`]).
+//! dispatch to data it is four cycles more ([`Latency`]). The retire latency of a record is one cycle and the stalls
+//! ([`Timing::retire_latency`]).
 //!
 //! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full
 //! speed, cycles are a multiple of instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
@@ -260,6 +261,15 @@ impl Timing {
         }
     }
 
+    /// Core cycles from the retirement before to that of an instruction, as records state them: with the stalls of
+    /// [`Timing::DEFAULT`], whether cycles are counted with them or not; where loads take the time of parameters, with those. More
+    /// than the field holds is the most that it holds.
+    #[must_use]
+    pub fn retire_latency(&self, delta: &Delta) -> u16 {
+        let rule = if self.parameters { self } else { &Self::DEFAULT };
+        u16::try_from(rule.cycles(delta)).unwrap_or(u16::MAX)
+    }
+
     /// Core cycles that a delta takes: its instructions and their stalls.
     #[must_use]
     pub fn cycles(&self, delta: &Delta) -> u64 {
@@ -303,6 +313,13 @@ mod tests {
         assert_eq!((stalls.mispredict, stalls.memory), (16, 230));
         assert_eq!(Timing::DEFAULT.cycles(&delta), 247);
         assert_eq!(Timing::FLAT.cycles(&delta), 1);
+        // A record states them where cycles go without.
+        assert_eq!(Timing::FLAT.retire_latency(&delta), 247);
+        assert_eq!(Timing::of_tsc(6).retire_latency(&Delta::step(Ring::User)), 1);
+        assert_eq!(
+            Timing::DEFAULT.retire_latency(&delta.with(Occurrence::LoadLlcMiss, 1 << 20)),
+            u16::MAX
+        );
     }
 
     #[test]

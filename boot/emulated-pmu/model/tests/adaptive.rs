@@ -33,8 +33,41 @@ fn run(pmu: &mut Pmu, area: &mut Area, instructions: u64) {
     }
 }
 
-fn head(contents: u64, words: u64) -> u64 {
-    (8 * words) << 48 | contents
+/// Of an instruction that nothing holds up: it retires in the cycle after the one before, which format 6 states.
+fn head(model: Model, contents: u64, words: u64) -> u64 {
+    let latency = u64::from(model == Model::ArrowLake);
+    (8 * words) << 48 | latency << 32 | contents
+}
+
+/// SDM volume 3, basic group: the retire latency is in bits 47:32 of the first word, where PERF_CAPABILITIES\[17\] says so.
+#[test]
+fn s1_a_record_of_format_6_says_how_long_after_the_one_before_its_instruction_retired() {
+    use Occurrence::*;
+    let step = |list: &[Occurrence]| {
+        let with = |delta: Delta, one: &Occurrence| delta.with(*one, 1);
+        list.iter().fold(Delta::step(Ring::User), with)
+    };
+    for (delta, cycles) in [
+        (step(&[]), 1),
+        (step(&[Load, LoadL1Hit]), 1),
+        (step(&[Load, LoadLlcHit, LoadStlbHit]), 1 + 14 + 7),
+        (step(&[Load, LoadLlcMiss, LoadWalk]), 1 + 200 + 30),
+        (step(&[Store, StoreLlcMiss]), 1),
+        (step(&[MissedReturn]), 1 + 16),
+        (step(&[MissedIndirectJump]).with(LoadLlcMiss, 400), 0xFFFF),
+    ] {
+        for (model, ..) in MODELS {
+            let (mut pmu, mut area) = (pmu(model), Area::new(1000, 1000));
+            arm(&mut pmu, &mut area, (INSTRUCTIONS, 0), 2, 0);
+            let needs = pmu.needs();
+            let sees = needs.memory() && needs.predictor();
+            assert_eq!(sees, model == Model::ArrowLake, "{model:?}");
+            run(&mut pmu, &mut area, 1);
+            instruction(&mut pmu, &mut area, 2, delta.clone());
+            let cycles = if model == Model::ArrowLake { cycles } else { 0 };
+            assert_eq!(area.buffer()[0] >> 32 & 0xFFFF, cycles, "{model:?} {delta:?}");
+        }
+    }
 }
 
 #[test]
@@ -44,8 +77,12 @@ fn without_its_bit_a_counter_writes_the_basic_group_alone() {
         arm(&mut pmu, &mut area, (INSTRUCTIONS, 7), 10, 0xF);
         run(&mut pmu, &mut area, 25);
         assert_eq!(area.records(4), 2, "{model:?}");
-        assert_eq!(area.buffer()[..4], [head(0, 4), 0x1000 + 10, 1 << 7, 5010], "{model:?}");
-        assert_eq!(area.buffer()[4..8], [head(0, 4), 0x1000 + 20, 1 << 7, 5020], "{model:?}");
+        assert_eq!(area.buffer()[..4], [head(model, 0, 4), 0x1000 + 10, 1 << 7, 5010], "{model:?}");
+        assert_eq!(
+            area.buffer()[4..8],
+            [head(model, 0, 4), 0x1000 + 20, 1 << 7, 5020],
+            "{model:?}"
+        );
         // What has come since the last record.
         assert_eq!(read(&mut pmu, 0xC8) as u32, (-9i32 + 5) as u32, "{model:?}");
     }
@@ -73,7 +110,7 @@ fn the_groups_asked_for_come_in_the_order_of_their_bits() {
             if config & 4 != 0 {
                 expected.extend(0x7000..0x7020);
             }
-            expected[0] = head(config, expected.len() as u64);
+            expected[0] = head(model, config, expected.len() as u64);
             assert_eq!(area.records(1), expected.len(), "{model:?} {config:#x}");
             assert_eq!(area.buffer()[..expected.len()], expected, "{model:?} {config:#x}");
             assert_eq!(pmu.records_vectors(), config & 4 != 0);
@@ -101,7 +138,7 @@ fn branches_are_the_newest_ones_and_no_more_than_there_are_registers() {
             run(&mut pmu, &mut area, 2);
             let words = 4 + 3 * written;
             assert_eq!(area.records(1) as u64, words, "{model:?}");
-            assert_eq!(area.buffer()[0], head(8 | (written - 1) << 24, words), "{model:?}");
+            assert_eq!(area.buffer()[0], head(model, 8 | (written - 1) << 24, words), "{model:?}");
             for (older, record) in (0..).zip(area.buffer()[4..words as usize].chunks(3)) {
                 assert_eq!(record[..2], [0x100 + 39 - older, 0x200 + 39 - older], "{model:?}");
             }
@@ -132,7 +169,7 @@ fn fixed_counters_write_records_and_have_reset_values_of_their_own() {
             area.set_reset(resets + n as usize, reset);
             run(&mut pmu, &mut area, 25);
             assert_eq!(area.records(8), 2, "{model:?} {n}");
-            let first = [head(1, 8), 0x1000 + 10, 1 << (32 + n), 5010, 0];
+            let first = [head(model, 1, 8), 0x1000 + 10, 1 << (32 + n), 5010, 0];
             assert_eq!(area.buffer()[..5], first, "{model:?} {n}");
             assert_eq!(area.buffer()[9], 0x1000 + 20, "{model:?} {n}");
             assert_eq!(read(&mut pmu, 0x38E), 0, "{model:?} {n}: no status of its own");
@@ -151,8 +188,8 @@ fn two_counters_of_one_instruction_share_a_record_and_one_asks_for_both() {
     run(&mut pmu, &mut area, 8);
     // Both at 4; then counter 9 at 8.
     assert_eq!(area.records(4), 3);
-    assert_eq!(area.buffer()[..3], [head(1, 8), 0x1004, 1 << 9 | 1]);
-    assert_eq!(area.buffer()[8..11], [head(0, 4), 0x1008, 1 << 9]);
+    assert_eq!(area.buffer()[..3], [head(Model::ArrowLake, 1, 8), 0x1004, 1 << 9 | 1]);
+    assert_eq!(area.buffer()[8..11], [head(Model::ArrowLake, 0, 4), 0x1008, 1 << 9]);
 }
 
 #[test]
@@ -183,7 +220,7 @@ fn values_of_counters_are_in_records_of_format_6() {
     let metrics = read(&mut pmu, 0x329);
     assert_eq!(area.records(1) as u64, words);
     let counters = [1, 77, 10, 80, 80, metrics];
-    assert_eq!(area.buffer()[0], head(0x30, words));
+    assert_eq!(area.buffer()[0], head(Model::ArrowLake, 0x30, words));
     assert_eq!(area.buffer()[4..6], [0b1001 << 32 | 0b11, 3]);
     assert_eq!(area.buffer()[6..12], counters);
     // Ice Lake has no such groups.

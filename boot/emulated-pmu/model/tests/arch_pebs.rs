@@ -20,8 +20,8 @@ fn s1_a_record_has_a_header_and_the_basic_group_and_the_counter_goes_on() {
     }
     assert_eq!(offset(&mut pmu), 128);
     for (record, number) in [(0, 10), (8, 20)] {
-        // The eventing address, the counter, the time, and a retire latency that is not valid.
-        let expected = [BASIC, 0, 0x1000 + number, 1 << 7, 5000 + number, 0, 0, 0];
+        // The eventing address, the counter, the time, and a valid retire latency of a cycle.
+        let expected = [BASIC, 0, 0x1000 + number, 1 << 7, 5000 + number, 1 << 16 | 1, 0, 0];
         assert_eq!(buffer.words()[record..record + 8], expected);
     }
     assert_eq!(buffer.beyond(128), 0);
@@ -45,7 +45,7 @@ fn s1_the_groups_asked_for_come_in_their_order() {
             let load = Delta::step(Ring::User).with(Occurrence::Load, 1);
             instruction(&mut pmu, &mut buffer, number, load);
         }
-        let mut expected = vec![0, 0, 0x1002, 1 << 3, 5002, 0, 0, 0];
+        let mut expected = vec![0, 0, 0x1002, 1 << 3, 5002, 1 << 16 | 1, 0, 0];
         if groups & AUX != 0 {
             // The address; four reserved; source, latencies, transactions.
             expected.extend([0x10_0000, 0, 0, 0, 0, 0, 0, 0]);
@@ -182,6 +182,8 @@ fn s1_source_and_latencies_are_in_the_auxiliary_group() {
         let load = load.with(Occurrence::LoadLlcMiss, 1).with(Occurrence::LlcMiss, 1);
         instruction(&mut pmu, &mut buffer, number, load);
     }
+    // A cycle, and 200 to memory.
+    assert_eq!(buffer.words()[5], 1 << 16 | 201);
     // Memory; the data's latency at 47:32, the instruction's at 15:0.
     let expected = [0x10_0000, 0, 0, 0, 0, 0x11, 204 << 32 | 205, 0];
     assert_eq!(buffer.words()[8..16], expected);

@@ -75,7 +75,7 @@ fn perf_capabilities_are_those_of_the_part() {
         (Model::Skylake, 0x33C5),
         (Model::IceLake, 0xF4C5),
         (Model::SapphireRapids, 0xF4FF),
-        (Model::ArrowLake, 0xF6FF),
+        (Model::ArrowLake, 0x2_F6FF),
         (Model::CougarCove, 0xBF3F),
     ] {
         assert_eq!(read(&mut pmu(model), 0x345), value, "{model:?}");

@@ -16,6 +16,7 @@ fn result(verdict: Verdict, misses: Vec<Miss>) -> Record {
         series: [Series::default(), Series::default()],
         counting: None,
         energy: None,
+        retired: None,
     };
     Record::Result(SnippetResult {
         item: 3,

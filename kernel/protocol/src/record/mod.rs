@@ -61,13 +61,13 @@ pub use processors::{
 };
 pub use qualified::Qualified;
 pub use result::{
-    Aggregates, Applied, Counting, EnergyReading, Metric, Miss, Series, SnippetResult, Uncounted,
-    Verdict,
+    Aggregates, Applied, Counting, EnergyReading, Metric, Miss, RetiredRecords, Series,
+    SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
-    AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, SampleResult,
-    SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability, Schedule,
-    SourceCount, StackCount, TimerResult,
+    AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, RetireLatency,
+    SampleResult, SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability,
+    Schedule, SourceCount, StackCount, TimerResult,
 };
 pub use tasks::{
     ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,

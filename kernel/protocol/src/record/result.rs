@@ -138,6 +138,24 @@ pub struct Metric {
     /// the greatest value are as far from the others as cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyReading>,
+    /// Set for a retire latency: the figures are its mean in core cycles, over the records by which the larger code size has more than
+    /// the smaller. Those of `series` are the cycles of all records of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<RetiredRecords>,
+}
+
+/// The PEBS records that a retire latency is the mean of.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetiredRecords {
+    /// Records of all runs of the smaller code size, and of the larger.
+    pub records: [u64; 2],
+    /// Their cycles together.
+    pub cycles: [u64; 2],
+    /// The longest of the larger code size.
+    pub longest: u16,
+    /// Events from one record to the next.
+    pub period: u64,
 }
 
 impl Metric {

@@ -9,7 +9,7 @@ mod stacks;
 
 pub use addresses::{AddressCount, CodePlace};
 pub use branches::{EdgeCount, OutcomeCount, RecordedBranches};
-pub use counts::{SampledCount, SampledProcessor};
+pub use counts::{RetireLatency, SampledCount, SampledProcessor};
 pub use data::{DataCount, SourceCount};
 pub use samples::Samples;
 pub use stacks::{SampledStacks, StackCount};

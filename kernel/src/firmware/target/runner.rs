@@ -12,12 +12,14 @@ use arch::call::{Function, Trap};
 use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
 use arch::pmu::energy::Source;
+use arch::pmu::pmi::Retired;
 use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use arch::pmu::{self, Gate};
 use arch::time::tsc;
 use kernel::energy::Meters;
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::repeat_on_smi::repeat_on_smi;
+use kernel::snippet::retired::Records;
 use kernel::snippet::{Phase, Runner, emit, fault};
 use protocol::control::Ring;
 use protocol::job::Snippet;
@@ -233,6 +235,19 @@ impl Runner for Target<'_> {
         self.unqualified(pass)?;
         let limit = self.wants_watch(pass.len()).then_some(self.asked.limit);
         self.counting.own.program(pass, limit)
+    }
+
+    fn program_records(
+        &mut self,
+        pass: &[Counted],
+        periods: &[u64],
+    ) -> Result<(), (usize, String)> {
+        self.unqualified(pass)?;
+        self.counting.own.program_records(pass, periods)
+    }
+
+    fn retired(&self) -> (&[Retired], bool) {
+        self.counting.own.records.as_ref().map_or((&[], false), Records::last)
     }
 
     fn counts(&self) -> &[u64] {

@@ -99,6 +99,7 @@ impl Runner for Made {
                 counters: 0,
                 metric: text.starts_with("share").then_some(0),
                 level: 0,
+                retired: text.ends_with(":retire_latency").then_some(0),
                 counting: Counting {
                     name: text.to_uppercase(),
                     counter: "counter 0".to_string(),

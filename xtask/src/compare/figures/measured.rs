@@ -18,6 +18,7 @@ pub(crate) fn of_metrics(
         let unit = match &metric.energy {
             Some(_) => JOULES,
             None if metric.event == TSC => TICKS,
+            None if metric.retired.is_some() => CYCLES,
             None => EVENTS,
         };
         let name = format!("{}{behind}", metric.event);
@@ -31,6 +32,9 @@ pub(crate) fn of_metrics(
 /// Each figure is a difference of two codes' counts, divided. The runs of the one and of the other are independent, so
 /// those of the same number make a pair as good as any.
 fn spread(metric: &Metric, runs: u32, per: u64, steady: bool) -> Spread {
+    if metric.retired.is_some() {
+        return Spread::Unknown(MEAN);
+    }
     if metric.energy.is_some() {
         return Spread::Range([metric.value.min, metric.value.max], runs);
     }
@@ -98,6 +102,8 @@ pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
 
 /// What energy is in.
 const JOULES: &str = "J";
+/// Of a retire latency.
+const MEAN: &str = "it is the mean of sampled records, so its variation is unknown";
 /// What times of a fact sheet are in, and what its other figures are numbers of.
 const CYCLES: &str = "cycles";
 const FACTS: &str = "facts";

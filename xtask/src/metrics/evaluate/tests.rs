@@ -175,3 +175,108 @@ fn s3_a_ratio_with_events_of_the_uncore_is_of_one_pass() {
     let missing = row.missing.unwrap();
     assert!(missing.contains("UNC_CHA_TOR_INSERTS.IA_MISS_CRD was not counted"), "{missing}");
 }
+
+const LOADS: &str = "MEM_INST_RETIRED.LOCK_LOADS";
+const LATENCY: &str = "MEM_INST_RETIRED.LOCK_LOADS:retire_latency";
+const CYCLES: &str = "CPU_CLK_UNHALTED.THREAD";
+
+/// The same with a retire latency, of 40 records.
+fn with_latency(counts: &[(&str, u64, u32)], latency: Option<f64>) -> SnippetResult {
+    let mut result = result(counts);
+    let Some(mean) = latency else { return result };
+    let mut metric = self::result(&[(LATENCY, 0, 1)]).metrics.remove(0);
+    metric.value =
+        serde_json::from_value(json!({"min": mean, "median": mean, "mean": mean, "max": mean}))
+            .unwrap();
+    metric.retired = Some(RetiredRecords { records: [40, 80], period: 7, ..Default::default() });
+    result.metrics.push(metric);
+    result
+}
+
+/// `100 * loads * latency / cycles`. That the latency is of another pass is no doubt, and each run has the mean of all.
+#[test]
+fn s3_a_metric_takes_the_mean_of_a_retire_latency_and_says_of_how_many_records() {
+    let asks = asks(Model::ArrowLake, &["Lock_Latency"]);
+    let row = |result: &SnippetResult| of_item(result, &asks, Clock::default()).rows[0].clone();
+    let counts = [(LOADS, 2, 0), (CYCLES, 100, 0)];
+    let found = row(&with_latency(&counts, Some(20.5)));
+    assert_eq!((found.value, &found.passes[..]), (Some(41.0), &[1, 2][..]), "{found:?}");
+    assert!(found.untrusted.is_empty(), "{found:?}");
+    let [least, most] = found.spread.unwrap();
+    assert!(least < 41.0 && most > 41.0, "of the counts of each run: {found:?}");
+    let expected = RetiredRow { event: LATENCY.into(), mean: 20.5, records: 40, period: 7 };
+    assert_eq!(found.retired, [expected]);
+    // Without a record there is no value, and the machine's reason.
+    let mut none = with_latency(&counts, None);
+    let reason = "no record of the body states a retire latency".to_string();
+    none.uncounted.push(protocol::record::Uncounted { event: LATENCY.into(), reason });
+    let missing = row(&none);
+    let said = missing.missing.clone().unwrap_or_default();
+    assert!(missing.value.is_none() && said.starts_with(LATENCY), "{missing:?}");
+    assert!(said.ends_with("no record of the body states a retire latency"), "{said}");
+    // But for an event that was counted, and did not occur.
+    let never = row(&with_latency(&[(LOADS, 0, 0), (CYCLES, 100, 0)], None));
+    assert_eq!((never.value, never.retired.len()), (Some(0.0), 0), "{never:?}");
+}
+
+/// What did not occur may have any latency, in every formula.
+#[test]
+fn s3_a_latency_of_what_did_not_occur_changes_no_metric() {
+    let block = Block::embedded();
+    let mut formulas = 0;
+    for name in ["redwoodcove", "lioncove_lnl", "lioncove_arl", "graniterapids"] {
+        let target = Target { cpu: name.parse().unwrap(), counters: None, model: None };
+        let (core, table) = target.tables(&block.tables()).unwrap();
+        for metric in &table.metrics {
+            if crate::metrics::names::not_yet(metric).is_some() {
+                continue;
+            }
+            let asked = ask(&target, &core, &table, metric).unwrap();
+            for latency in asked.latencies() {
+                formulas += 1;
+                let event = latency.trim_end_matches(":retire_latency");
+                let value = |cycles: f64| {
+                    let of = |(number, meaning): (usize, &Option<Meaning>)| {
+                        Some(match meaning.as_ref()? {
+                            Meaning::Event(text) if text == event => 0.0,
+                            Meaning::Latency(text) if text == latency => cycles,
+                            Meaning::Constant(Constant::Number(number)) => *number,
+                            _ => 3.0 + number as f64 / 7.0,
+                        })
+                    };
+                    asked
+                        .formula
+                        .value(&asked.meanings.iter().enumerate().map(of).collect::<Vec<_>>())
+                };
+                assert_eq!(value(0.0), value(50.0), "{name}: {}: {latency}", metric.name);
+            }
+        }
+    }
+    assert!(formulas > 114, "{formulas}");
+}
+
+/// Latencies are asked for once each, beside the passes of the counts.
+#[test]
+fn s3_latencies_are_planned_beside_the_counts() {
+    let block = Block::embedded();
+    let target = Target::of_model(Model::ArrowLake).unwrap();
+    let (core, table) = target.tables(&block.tables()).unwrap();
+    let asked =
+        ["Lock_Latency", "Code_L2_Hit", "Code_L2_Miss", "Bottleneck_Data_Cache_Memory_Bandwidth"];
+    let asked: Vec<Asked> = asked.iter().map(|name| name.parse().unwrap()).collect();
+    let metrics = find(&table, &asked).unwrap();
+    let mut asks: Vec<Ask> =
+        metrics.iter().map(|one| ask(&target, &core, &table, one).unwrap()).collect();
+    let texts: Vec<String> =
+        planned(&target, &core, &mut asks).iter().map(ToString::to_string).collect();
+    let of_latency: Vec<&String> =
+        texts.iter().filter(|text| text.contains("retire_latency")).collect();
+    // Nine of the bottleneck, the locked loads among them, and two of code.
+    assert_eq!(of_latency.len(), 11, "{texts:#?}");
+    assert!(of_latency.iter().all(|text| !text.starts_with('{')), "{texts:#?}");
+    // Whether a metric fits is of its counts alone.
+    assert!(!asks[0].spread && !asks[1].spread, "{texts:#?}");
+    let refused = asks[0].clone().without_latencies().unwrap_err();
+    assert!(refused.contains("in a [[snippet]] only"), "{refused}");
+    assert!(self::asks(Model::ArrowLake, &["ipc"]).remove(0).without_latencies().is_ok());
+}

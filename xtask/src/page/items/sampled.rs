@@ -9,7 +9,7 @@ use crate::page::Document;
 use crate::render::samples::{intervals, warnings};
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::processors::named;
-use crate::samples::{Listing, Profile, Row, width};
+use crate::samples::{Listing, Profile, Row, retired, width};
 use html_report::model::{Cell, Code, Flame, Frame, Instruction, Part, Table, Tone};
 use protocol::record::{SampleResult, SampledCount};
 use protocol::sampling::Delivery;
@@ -31,6 +31,8 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     parts.extend(result.events.iter().filter_map(|one| {
         Some(Part::Text(format!("Skid of {}: {}.", one.event, one.skid.as_ref()?)))
     }));
+    let retired = result.events.iter().filter_map(retired::line);
+    parts.extend(retired.map(|line| Part::Text(format!("R{}.", &line[1..]))));
     parts.extend(result.timer.as_ref().map(|timer| Part::Text(intervals(timer))));
     parts.push(events(result));
     parts.extend(processors::accounts(result));

@@ -1,6 +1,7 @@
 //! A snippet: how each figure came about.
 
 use super::{Badge, Document, Value, controls, note, table};
+use crate::render::table::of_records;
 use crate::render::{forms, joules, number};
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::criteria::TSC;
@@ -16,6 +17,7 @@ pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(Strin
         let (unit, scale) = match &metric.energy {
             Some(_) => ("nJ".to_string(), 1e9),
             None if metric.event == TSC => (document.tsc(), 1.0),
+            None if metric.retired.is_some() => ("cycles".to_string(), 1.0),
             None => (String::new(), 1.0),
         };
         let value = &metric.value;
@@ -23,6 +25,7 @@ pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(Strin
             Tone::Plain,
             match &metric.energy {
                 Some(energy) => format!("± {}", joules(energy.resolution)),
+                None if metric.retired.is_some() => of_records(metric),
                 None if metric.deterministic => "all equal".to_string(),
                 None => format!("{} distinct", distinct(metric)),
             },
@@ -122,7 +125,7 @@ fn counts(metrics: &[Metric], result: &SnippetResult) -> Part {
 
 /// The runs of both code sizes, where they differ; of a figure that was the same in all of them there is nothing to see.
 pub(super) fn spreads(metric: &Metric, behind: &str) -> Vec<Spread> {
-    if metric.deterministic || metric.energy.is_some() {
+    if metric.deterministic || metric.energy.is_some() || metric.retired.is_some() {
         return Vec::new();
     }
     let one = |(series, which): (&Series, &str)| Spread {

@@ -134,6 +134,7 @@ mod tests {
             series: Default::default(),
             counting: None,
             energy: None,
+            retired: None,
         };
         let behind = behind.map(|(count, form)| (count, FORMS[form].0.to_string()));
         let kind = Kind::Ports { copies: 8, row, behind };

@@ -18,6 +18,7 @@ fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
                 series,
                 counting: None,
                 energy: None,
+                retired: None,
             })
         });
         let result = SnippetResult {

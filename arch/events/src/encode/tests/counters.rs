@@ -75,6 +75,7 @@ fn c9_pebs_takes_the_counters_that_its_level_has() {
         format: 4,
         distribution_gp: 0b1010,
         distribution_fixed: 0b10,
+        states_retirement: false,
     };
     let counters = |text: &str| {
         let encoded = with(pebs, text).unwrap_or_else(|error| panic!("{error}"));
@@ -281,4 +282,20 @@ fn s3_what_perf_metrics_has_not_is_refused() {
     let none = Processor { fixed_counters: 0b111, metric_fields: 8, ..Processor::intel(5, 8, 3) };
     let why = refusal(on(&none, Some(&core("icelake")), "topdown-retiring"));
     assert!(why.contains("fixed counter 3"), "{why}");
+}
+
+/// Of the instruction's own records; the period may be left out.
+#[test]
+fn s3_a_retire_latency_is_of_precise_records_where_they_state_it() {
+    let table = core("lioncove_arl");
+    let processor = Processor::described_by(&table);
+    let of = |text: &str| {
+        let encoded = on(&processor, Some(&table), text).unwrap();
+        (encoded.precise, encoded.retire_latency)
+    };
+    let event = "mem_inst_retired.lock_loads";
+    assert_eq!(of(event), (0, None));
+    assert_eq!(of(&format!("{event}:retire_latency")), (2, Some(0)));
+    assert_eq!(of(&format!("{event}:retire_latency=31:u")), (2, Some(31)));
+    assert_eq!(of(&format!("{event}:ppp:retire_latency")), (3, Some(0)));
 }

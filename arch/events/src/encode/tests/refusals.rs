@@ -33,6 +33,7 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
         (on(&later, Some(&table), "br_inst_retired.near_taken:p"), "the processor has no PEBS"),
         (on(&later, Some(&table), "r20c4:intx"), "no transactional memory"),
         (skx("uops_issued.any:p"), "cannot be counted precisely"),
+        (skx("br_inst_retired.near_taken:retire_latency"), "records do not state it"),
         (
             skx("br_inst_retired.near_taken:ppp:counter=3"),
             "no counter of this processor can count it",

@@ -10,7 +10,8 @@ impl Architectural<'_> {
         let common = &self.common;
         let mut contents = Contents::BASIC;
         let mut words = alloc::vec![0, 0, common.ip, common.counters, common.tsc];
-        words.extend([LATENCY_VALID | u64::from(common.retire_latency), 0, 0]);
+        let latency = common.retire_latency.map_or(0, |cycles| LATENCY_VALID | u64::from(cycles));
+        words.extend([latency, 0, 0]);
         if let Some(Access { address, source, latency, transaction }) = common.access {
             contents |= Contents::MEMORY;
             words.extend([address, 0, 0, 0, 0, source, latency, transaction]);

@@ -45,7 +45,7 @@ fn s1_every_group_of_an_architectural_record_is_where_linux_has_it() {
     assert_eq!(count, words.len());
     let common = seen.common;
     assert_eq!((common.ip, common.counters, common.tsc), (0x401000, 0b10, 0x75c));
-    assert_eq!(common.retire_latency, 9);
+    assert_eq!(common.retire_latency, Some(9));
     let at = |n: usize| 0x1000 + n as u64;
     let access = Access { address: at(8), source: at(13), latency: at(14), transaction: at(15) };
     assert_eq!(common.access, Some(access));
@@ -71,7 +71,7 @@ fn s1_every_group_of_an_architectural_record_is_where_linux_has_it() {
 fn s1_a_latency_that_is_not_valid_is_none() {
     let mut words = [&header(&[63], 8)[..], &basic(1)[..]].concat();
     words[5] = 9;
-    assert_eq!(Architectural::decode(&words).unwrap().0.unwrap().common.retire_latency, 0);
+    assert_eq!(Architectural::decode(&words).unwrap().0.unwrap().common.retire_latency, None);
 }
 
 /// Linux, `arch_pebs_record_continued`: by bit 31, and after a header without groups.
@@ -221,7 +221,7 @@ proptest! {
     #[test]
     fn s1_what_is_encoded_is_decoded_with_any_groups(
         ip: u64,
-        latency: u16,
+        latency: Option<u16>,
         access: Option<[u64; 4]>,
         general: Option<[u64; 19]>,
         vectors: Option<[u64; 32]>,

@@ -16,6 +16,7 @@ impl ControlBlock {
         }
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
         (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
+        self.clear_retired();
         self.throttle.clear();
         self.times.clear();
         for histogram in [&mut self.histogram, &mut self.data].into_iter().flatten() {

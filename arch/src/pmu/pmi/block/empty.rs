@@ -49,6 +49,7 @@ impl ControlBlock {
         spurious: 0,
         back_to_back: 0,
         dropped: 0,
+        retired: core::ptr::null_mut(),
         stopped: false,
         stops_when_full: false,
         registers: core::ptr::null_mut(),

@@ -37,3 +37,5 @@ pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, 
 const _: () = assert!(size_of::<Slot>() == 64);
 /// The assembly writes samples.
 const _: () = assert!(size_of::<Sample>() == 32 && offset_of!(Sample, task) == 24);
+/// CS with its upper half, which is 0, and so the latency.
+const _: () = assert!(offset_of!(Sample, cs) == 28 && offset_of!(Sample, retire_latency) == 30);

@@ -15,7 +15,9 @@ pub struct Sample {
     /// What [`ControlBlock::task`](super::ControlBlock::task) was.
     pub task: u32,
     /// The interrupted code's CS; its lowest two bits are the ring.
-    pub cs: u32,
+    pub cs: u16,
+    /// The retire latency of a record that states it; else 0.
+    pub retire_latency: u16,
 }
 
 impl Sample {

@@ -11,7 +11,7 @@ use crate::pmu::pmi::{Chain, Edge};
 #[test]
 fn a_sample_tells_the_ring_and_the_width_of_the_interrupted_code() {
     let of = |cs: u16| {
-        let sample = Sample { cs: cs.into(), ..Sample::default() };
+        let sample = Sample { cs, ..Sample::default() };
         (sample.ring(), sample.is_compatibility())
     };
     assert_eq!([KERNEL_CODE_32.0, USER_CODE_32.0].map(of), [(0, true), (3, true)]);

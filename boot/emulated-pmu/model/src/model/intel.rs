@@ -306,7 +306,7 @@ const LION_COVE: Intel = Intel {
         [0; 4],
         [0; 4],
     ]),
-    capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
+    capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::timed(6),
     any_thread: false,
     metrics: 8,
     pebs: Some(pebs::ARROW_LAKE),

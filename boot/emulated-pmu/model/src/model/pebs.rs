@@ -28,6 +28,8 @@ use super::{Pebs, Sources};
 
 /// PERF_CAPABILITIES\[14\]: adaptive records, on every counter.
 const BASELINE: u64 = 1 << 14;
+/// PERF_CAPABILITIES\[17\]: basic groups have the retire latency (Linux, `PERF_CAP_PEBS_TIMING_INFO`).
+const TIMING: u64 = 1 << 17;
 /// The adaptive bit of an event select.
 pub(crate) const ADAPTIVE_SELECT: u64 = 1 << 34;
 
@@ -39,6 +41,11 @@ const SNAPSHOT: u64 = 0b11 << 4;
 /// What PERF_CAPABILITIES say of a processor with adaptive records of this format.
 pub(super) const fn adaptive(format: u64) -> u64 {
     capabilities(format) | BASELINE
+}
+
+/// The same where records state how long after the instruction before theirs retired.
+pub(super) const fn timed(format: u64) -> u64 {
+    adaptive(format) | TIMING
 }
 
 /// What PERF_CAPABILITIES say of a processor with records of this format, which are trap-like and hold the registers.

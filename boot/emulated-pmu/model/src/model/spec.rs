@@ -169,6 +169,12 @@ impl Pebs {
         self.format >= 4 && self.architectural.is_none()
     }
 
+    /// Records state the retire latency: format 6, which is later than Meteor Lake, the first processor with it; architectural ones.
+    #[must_use]
+    pub const fn states_retirement(&self) -> bool {
+        self.format >= 6
+    }
+
     /// Every event on every counter can have records.
     #[must_use]
     pub const fn takes_every_event(&self) -> bool {

@@ -18,6 +18,8 @@ const GROUPS: u64 = 0x3F;
 const ENTRIES_AT: u32 = 24;
 const GENERAL_AT: u32 = 32;
 const FIXED_AT: u32 = 48;
+/// The retire latency, at 47:32 of a record's first word, where there is one.
+const LATENCY_AT: u32 = 32;
 /// The record's size in bytes, at 63:48 of its first word.
 const SIZE_AT: u32 = 48;
 /// What the counters' header says of metrics that are there.
@@ -95,7 +97,11 @@ impl Pmu {
             self.put_counters(config, &mut record);
         }
         let size = 8 * record.count as u64 - if self.is(Mutation::PebsSizeWrong) { 8 } else { 0 };
-        record.words[0] = contents | size << SIZE_AT;
+        let latency = match pebs.states_retirement() {
+            true => u64::from(self.seen().retire_latency),
+            false => 0,
+        };
+        record.words[0] = contents | latency << LATENCY_AT | size << SIZE_AT;
         record.count
     }
 

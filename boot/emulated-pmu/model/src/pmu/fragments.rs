@@ -14,6 +14,8 @@ const HEADER: usize = 2;
 /// What a fragment has at most, in words: so that a record with 32 branches and all registers takes two. A rule of this
 /// machine's; what makes processors begin a fragment is not known.
 const MOST: usize = 1024 / 8;
+/// Basic group: the retire latency in bits 15:0 is valid.
+const LATENCY_VALID: u64 = 1 << 16;
 /// Words of the groups, less those that depend on what there is.
 const BASIC: usize = 6;
 const AUXILIARY: usize = 8;
@@ -99,8 +101,8 @@ impl Pmu {
         let ip = if late { retired.next } else { retired.ip };
         let counters = if self.is(Mutation::ApebsCountersLost) { 0 } else { due };
         record.group(arch::ENABLE, BASIC, continued);
-        // The retire latency is said not to be valid.
-        record.put(&[ip, counters, retired.tsc, 0, 0, 0]);
+        let latency = LATENCY_VALID | u64::from(self.seen().retire_latency);
+        record.put(&[ip, counters, retired.tsc, latency, 0, 0]);
         if config & arch::AUXILIARY != 0 {
             // Transactions are 0: this machine has none.
             let [source, latency] = self.source_of(pebs, due);

@@ -55,6 +55,12 @@ impl Pmu {
         self.writes_records(which) && self.pebs().is_some_and(|pebs| has(pebs) || store(pebs))
     }
 
+    /// Whether a counter's records state the retire latency, so that what holds instructions up must be seen.
+    pub(super) fn tells_retirement(&self, which: Which) -> bool {
+        let states = self.pebs().is_some_and(Pebs::states_retirement);
+        states && !matches!(which, Which::IbsFetch | Which::IbsOp) && self.writes_records(which)
+    }
+
     /// Whether records of an event state the store, as PEBS_ENABLE\[63\] says.
     pub(super) fn is_precise_store(&self, pebs: &Pebs, event: (u16, u16)) -> bool {
         pebs.precise_stores == Some(event) && self.pebs_enable & PRECISE_STORE != 0

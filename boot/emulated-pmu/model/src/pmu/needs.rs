@@ -8,6 +8,7 @@ use crate::events::Meaning;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
 use crate::selector::{Selector, Threshold};
+use crate::timing::MISPREDICTED;
 use crate::{Model, Ring, RingMask};
 
 /// What Nehalem's counters are programmed with before their events, because of erratum AAK100 (Linux, `intel_pmu_nhm_workaround`). No
@@ -218,6 +219,12 @@ impl Pmu {
                     needs.tells_misses = true;
                     needs.tells_taken = true;
                 }
+                needs.stepped_rings = needs.stepped_rings.or(rings);
+            }
+            if self.tells_retirement(which) {
+                let stalls = Needs::SOURCES.or(MISPREDICTED).or(self.timing.waits());
+                needs.occurrences = needs.occurrences.or(stalls);
+                needs.tells_misses = true;
                 needs.stepped_rings = needs.stepped_rings.or(rings);
             }
             if selection.without(Needs::INTERCEPTED).has_occurrences() {

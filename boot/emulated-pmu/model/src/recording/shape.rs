@@ -23,8 +23,8 @@ const LONG_MODE: u32 = 1 << 29;
 const PDCM: u32 = 1 << 15;
 const DTES64: u32 = 1 << 2;
 const DS: u32 = 1 << 21;
-/// PERF_CAPABILITIES: PEBS, its register, its format; PERF_METRICS; the format of branch records.
-const PEBS_BITS: u64 = 1 << 6 | 1 << 7 | 0xF << 8 | 1 << 14;
+/// PERF_CAPABILITIES: PEBS, its register, its format, its retire latency; PERF_METRICS; the format of branch records.
+const PEBS_BITS: u64 = 1 << 6 | 1 << 7 | 0xF << 8 | 1 << 14 | 1 << 17;
 const METRICS_BIT: u64 = 1 << 15;
 /// The fixed counter of slots.
 const SLOTS: u32 = 1 << 3;

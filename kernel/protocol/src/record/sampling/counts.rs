@@ -86,4 +86,37 @@ pub struct SampledCount {
     /// are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qualified: Option<Qualified>,
+    /// What its PEBS records state of retirement; absent where they state nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retire_latency: Option<RetireLatency>,
+}
+
+/// Core cycles from the retirement of the instruction before to that of the record's own, of several PEBS records.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetireLatency {
+    /// Records that state it, those whose sample was dropped among them.
+    pub records: u64,
+    /// Their cycles together. One record states up to 65,535.
+    pub cycles: u64,
+    /// The longest of them.
+    pub longest: u16,
+}
+
+impl RetireLatency {
+    /// The mean, if there are records.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.records > 0).then(|| self.cycles as f64 / self.records as f64)
+    }
+
+    /// That of all these records; nothing if none of them has any.
+    #[must_use]
+    pub fn sum(all: impl Iterator<Item = Option<Self>>) -> Option<Self> {
+        all.flatten().reduce(|one, other| Self {
+            records: one.records + other.records,
+            cycles: one.cycles + other.cycles,
+            longest: one.longest.max(other.longest),
+        })
+    }
 }

@@ -49,6 +49,9 @@ pub struct Samples {
     /// The names of these, as in `sources` of the item's result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_names: Vec<String>,
+    /// The retire latency of each sample, 0 where its record states none; empty if no record states any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retire_latencies: Vec<u16>,
     /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compatibility: Vec<u32>,

@@ -53,6 +53,8 @@ pub struct Sampled {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::pmu) struct Seen {
     cycles: u16,
+    /// Cycles from the retirement before to its own.
+    pub(in crate::pmu) retire_latency: u16,
     mispredicted: bool,
     pub(in crate::pmu) source: Source,
     /// How long its data took.
@@ -74,6 +76,7 @@ pub(in crate::pmu) enum Source {
 impl Seen {
     pub const NOTHING: Self = Self {
         cycles: 0,
+        retire_latency: 0,
         mispredicted: false,
         source: Source::Unknown,
         latency: Latency { miss: 0, translation: 0 },
@@ -82,7 +85,7 @@ impl Seen {
         locked: false,
     };
 
-    fn of(delta: &Delta, stalls: Stalls) -> Self {
+    fn of(delta: &Delta, stalls: Stalls, retire_latency: u16) -> Self {
         use Occurrence::*;
         let any = |list: &[Occurrence]| delta.sum(Selection::of(list)) > 0;
         let source = if any(&[LoadLlcMiss, StoreLlcMiss]) {
@@ -98,6 +101,7 @@ impl Seen {
         let walks = any(&[LoadWalk, StoreWalk]);
         Self {
             cycles: saturated(delta.instructions.saturating_add(stalls.cycles())),
+            retire_latency,
             mispredicted: delta.sum(MISPREDICTED) > 0,
             source,
             latency: Latency::of(delta),
@@ -116,7 +120,7 @@ impl Pmu {
 
     /// The instruction of a record or a sample has been reported.
     pub(in crate::pmu) fn note_tagged(&mut self, delta: &Delta, stalls: Stalls) {
-        self.ibs.seen = Seen::of(delta, stalls);
+        self.ibs.seen = Seen::of(delta, stalls, self.timing.retire_latency(delta));
     }
 
     /// Samples the instruction for the units of a mask. Returns whether an interrupt is requested.
