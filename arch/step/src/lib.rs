@@ -11,6 +11,7 @@ mod condition;
 mod raises;
 mod string;
 mod uops;
+mod window;
 
 pub use accesses::{Touch, accesses};
 pub use branch::{branch, undecided};
@@ -18,6 +19,7 @@ pub use condition::{Behind, Condition};
 pub use raises::can_raise;
 pub use string::StringOperation;
 pub use uops::uop_class;
+pub use window::window;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 

@@ -9,6 +9,7 @@
 //! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
 //! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
 //! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
+//! | window | two loads that miss, with ever more instructions of a kind between them | H. Wong (2013, as above) |
 //! | denormals, SSE after AVX, self-modified code, split locks | two programs with as many instructions | A. Fog (as above); Intel's optimization manual |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
@@ -21,11 +22,13 @@ mod sets;
 mod stores;
 mod targets;
 mod width;
+mod window;
 
 pub use hazards::measure as hazards;
 pub use lines::measure as instruction_cache;
 pub use stores::measure as stores;
 pub use width::measure as width;
+pub use window::measure as window;
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -72,6 +75,7 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let code = lines::measure(probe);
     let stores = stores::measure(probe);
     let issue = width::measure(probe);
+    let window = window::measure(probe);
     let hazards = hazards::measure(probe);
     let mut sample = || {
         let of = |elsewhere| Program::Return { elsewhere };
@@ -87,9 +91,18 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
         let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, hazards };
+        return PipelineFacts {
+            mispredict_tenths,
+            returns,
+            targets,
+            code,
+            stores,
+            issue,
+            window,
+            hazards,
+        };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, hazards }
+    PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, window, hazards }
 }

@@ -3,15 +3,21 @@
 
 use facts::pipeline::code::{self, Emitted, Program, emit};
 use facts::pipeline::{CodeProbe, hazards, instruction_cache, measure, stores, width};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register,
+};
 use pmu_model::BranchKind;
 use pmu_model::uarch::forward::Forward;
 use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
 use pmu_model::uarch::replacement::Policy;
+use pmu_model::uarch::window::Step;
 use pmu_model::uarch::{Access, AccessKind, Hierarchy, Predictor, Resolved};
 use pmu_model::{Delta, Occurrence, Ring};
 use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
 use std::collections::HashMap;
+
+#[path = "predictor/window.rs"]
+mod window;
 
 const BYTES: u32 = 512 << 10;
 /// Where the code lies, and where it returns to.
@@ -27,7 +33,8 @@ const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
 struct Modelled {
     memory: Vec<u8>,
     /// What was decoded since the code was written.
-    decoded: HashMap<u64, Instruction>,
+    decoded: HashMap<u64, (Instruction, Step)>,
+    factory: InstructionInfoFactory,
     predictor: Predictor,
     caches: Hierarchy,
     line: u64,
@@ -56,6 +63,7 @@ impl Modelled {
         Self {
             memory,
             decoded,
+            factory: InstructionInfoFactory::new(),
             predictor,
             caches,
             line,
@@ -81,12 +89,13 @@ impl Modelled {
         self.cycles += if self.predictor.branch(&resolved) { self.mispredict } else { 0 };
     }
 
-    /// Fetches what an instruction lies in.
-    fn fetch(&mut self, one: &Instruction) {
+    /// Fetches what an instruction lies in, and begins it.
+    fn fetch(&mut self, one: &Instruction, step: Step) {
         let mut delta = Delta::step(Ring::Kernel);
         for line in one.ip() / self.line..=(one.next_ip() - 1) / self.line {
             self.caches.fetch(line, &mut delta);
         }
+        self.caches.begin(step, &mut delta);
         self.cycles += delta.count(Occurrence::MemoryStall);
     }
 
@@ -144,19 +153,40 @@ impl Modelled {
         true
     }
 
+    /// Loads the next place of a chain.
+    fn load(&mut self, place: u64) -> u64 {
+        let mut delta = Delta::step(Ring::Kernel);
+        self.caches.access(&Access::identity(DATA + place, 4, AccessKind::Load), &mut delta);
+        self.cycles += delta.count(Occurrence::MemoryStall);
+        let at = (BYTES / 2) as usize + place as usize;
+        u32::from_le_bytes(self.memory[at..at + 4].try_into().unwrap()).into()
+    }
+
     fn run(&mut self, entry: u32) {
         let (mut ip, mut stack) = (BASE + u64::from(entry), vec![OUTSIDE]);
         let (mut rax, mut rcx, mut rdi, mut r8, mut r9, mut r10) = (0, 0u32, 0, 0, 0u64, 0);
         let (mut carry, mut zero) = (false, false);
         while ip != OUTSIDE {
             let memory = &self.memory[(ip - BASE) as usize..];
-            let decode = || Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
-            let one = *self.decoded.entry(ip).or_insert_with(decode);
+            let decode = || {
+                let one = Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
+                (one, step::window(&mut self.factory, &one))
+            };
+            let (one, step) = *self.decoded.entry(ip).or_insert_with(decode);
             match self.issue {
                 None => self.cycles += 1,
                 Some(_) => self.block += 1,
             }
-            self.fetch(&one);
+            self.fetch(&one, step);
+            if one.code() == Code::Mov_r32_rm32
+                && one.memory_index() != Register::None
+                && one.memory_displacement64() == 0
+            {
+                let chain = if one.op0_register() == Register::EAX { &mut rax } else { &mut r8 };
+                *chain = self.load(*chain);
+                ip = one.next_ip();
+                continue;
+            }
             if self.data(&one) {
                 ip = one.next_ip();
                 continue;
@@ -167,7 +197,11 @@ impl Modelled {
                 Code::Mov_r32_imm32 if one.op0_register() == Register::ECX => {
                     rcx = one.immediate32();
                 }
+                Code::Mov_r32_imm32 if one.op0_register() == Register::EAX => {
+                    rax = u64::from(one.immediate32());
+                }
                 Code::Mov_r32_imm32 => r8 = u64::from(one.immediate32()),
+                Code::Lea_r32_m => {}
                 Code::Lea_r64_m if one.op0_register() == Register::RDI => {
                     rdi = one.memory_displacement64();
                 }

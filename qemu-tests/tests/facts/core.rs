@@ -65,6 +65,21 @@ fn d1_widths_of_issue_by_parameters_are_told() {
 }
 
 #[test]
+fn d1_windows_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "rob=224,registers=168,loads=72,scheduler=97,memory=500"),
+        ("zen4", "rob=320,registers=224,memory=900,line=128,l1d=48k/12"),
+        ("goldencove", "memory=300"),
+    ] {
+        let really = Parameters::parse(parameters).unwrap();
+        let facts = core(&format!("{model},{parameters}")).window;
+        let told: Vec<u32> = facts.iter().map(|one| one.entries.unwrap_or(0)).collect();
+        assert_eq!(told, really.window.list().map(u32::from), "{facts:?}");
+        assert!(facts.iter().all(|one| one.entries.is_none() == one.reason.is_some()), "{facts:?}");
+    }
+}
+
+#[test]
 fn d1_on_the_emulated_machine_no_hazard_is_seen() {
     let hazards = core("goldencove,split=9").hazards;
     let names = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];

@@ -49,3 +49,4 @@ pub mod translate;
 pub mod translator;
 pub mod uops;
 pub mod vcpu;
+mod window;

@@ -11,6 +11,7 @@ use crate::running::is_counted;
 use crate::state::state;
 use crate::translator::Translator;
 use crate::uops;
+use crate::window;
 use core::ffi::c_void;
 use core::ptr::from_ref;
 use iced_x86::Instruction;
@@ -58,6 +59,17 @@ pub extern "C" fn translated(_: Id, block: Block) {
             // SAFETY: the instruction is of the block that is being translated; the callback takes a number.
             unsafe {
                 (api().before)(insns[index], fetch::fetched, Registers::None, line as *mut c_void);
+            }
+        }
+    }
+    if translator.window && translator.mode.contains(Mode::MEMORY) {
+        for (insn, instruction) in insns.iter().zip(&decoded) {
+            let instruction = instruction.unwrap_or_default();
+            let step = step::window(&mut translator.factory, &instruction).word();
+            // After what notes the accesses of the instruction before.
+            // SAFETY: as above.
+            unsafe {
+                (api().before)(*insn, window::begun, Registers::None, step as *mut c_void);
             }
         }
     }

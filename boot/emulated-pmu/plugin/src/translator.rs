@@ -25,6 +25,8 @@ pub struct Translator {
     pub ports: Option<PortMap>,
     /// Bytes of a line of code, if fetching it takes time.
     pub code_line: Option<u64>,
+    /// Whether each instruction begins in a window.
+    pub window: bool,
     /// The decoder's tables.
     pub factory: InstructionInfoFactory,
     /// What blocks leave open.
@@ -56,6 +58,7 @@ impl Translator {
             regions: HashMap::new(),
             ports: None,
             code_line: None,
+            window: false,
             factory: InstructionInfoFactory::new(),
             opened: Interned::default(),
             bounds: Interned::default(),

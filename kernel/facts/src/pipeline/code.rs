@@ -3,9 +3,11 @@
 
 mod data;
 mod hazards;
+mod window;
 
 pub use data::{MOST_STORES, Pair};
 pub use hazards::Hazard;
+pub use window::{Filler, MOST_BETWEEN, WINDOW_ROUNDS};
 
 use alloc::vec::Vec;
 
@@ -62,6 +64,15 @@ pub enum Program<'a> {
     },
     /// Stores, and after each a load whose address has the value that was loaded before.
     Forward(Pair),
+    /// Two loads of lines that no cache holds, in each of [`WINDOW_ROUNDS`] rounds.
+    Window {
+        /// What lies between them.
+        filler: Filler,
+        /// How many of it, up to [`MOST_BETWEEN`].
+        between: u32,
+        /// The second load waits for the first.
+        chained: bool,
+    },
     /// Stores to lines that no cache holds, once.
     Stores {
         /// How many, up to [`MOST_STORES`].
@@ -89,7 +100,7 @@ pub struct Emitted {
 /// Writes a program. `bytes` is what there is for it.
 #[must_use]
 pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
-    let entry = bytes - PAGE;
+    let mut entry = bytes - PAGE;
     let mut code = Code { pieces: Vec::new() };
     let mut before = None;
     match *program {
@@ -103,6 +114,10 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
             code.hazard((entry, data(bytes)), (hazard, hit), ROUNDS as u32);
         }
         Program::Forward(pair) => code.forward((entry, data(bytes)), &pair, ROUNDS as u32),
+        Program::Window { filler, between, chained } => {
+            before = Some(code.window(data(bytes), (filler, between), chained));
+            entry = 0;
+        }
         Program::Stores { stores } => before = Some(code.stores(entry, stores)),
     }
     Emitted { pieces: code.pieces, entry, before }

@@ -98,6 +98,9 @@ fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
     }
     all.push(figure("issue width", core.issue.width.map(f64::from)));
     all.push(figure("store buffer entries", core.stores.entries.map(f64::from)));
+    for one in &core.window {
+        all.push(figure(format!("{} entries", one.name), one.entries.map(f64::from)));
+    }
     let cost = (code.miss_tenths > 0).then_some(code.miss_tenths as f64 / 10.0);
     all.push(figure("L1 code miss cycles", cost));
 }

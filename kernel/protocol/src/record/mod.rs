@@ -52,7 +52,7 @@ pub use machine::{
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use pipeline::{
     CodeCacheFact, ForwardFact, HazardFact, PipelineFacts, ReturnsFact, StoresFact, TargetsFact,
-    WidthFact,
+    WidthFact, WindowFact,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{

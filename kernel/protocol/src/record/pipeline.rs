@@ -25,6 +25,9 @@ pub struct PipelineFacts {
     /// How many instructions it issues in a cycle, and can retire at least.
     #[serde(default)]
     pub issue: WidthFact,
+    /// How many instructions of several kinds are in flight at once.
+    #[serde(default)]
+    pub window: Vec<WindowFact>,
     /// What some code costs because of its operands or of what comes before it.
     #[serde(default)]
     pub hazards: Vec<HazardFact>,
@@ -170,6 +173,25 @@ pub struct WidthFact {
     pub nops: u64,
     /// What they take longer, in cycles.
     pub cycles: u64,
+}
+
+/// How many instructions of a kind are in flight at once.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowFact {
+    /// What holds them.
+    pub name: String,
+    /// Its entries, as far as such instructions use them up; absent: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Why they are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many numbers of instructions are on the wrong side of the step.
+    pub doubtful: u32,
+    /// What they were told from: how many instructions between two loads that miss, and what is saved if the second does not wait for the
+    /// first, in tenths.
+    pub evidence: Vec<[i64; 2]>,
 }
 
 /// Code that may be slow.

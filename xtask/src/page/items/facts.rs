@@ -4,6 +4,7 @@ use super::table;
 use crate::render::facts::{self, Grid, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
 use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, PipelineFacts};
+use std::collections::BTreeSet;
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -20,6 +21,7 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
         parts.push(figures("The core", &facts::HEAD, facts::cells(rows)));
         parts.extend(returns(sheet, core).map(Part::Plot));
         parts.extend(stores(sheet, core).map(Part::Plot));
+        parts.extend(window(sheet, core).map(Part::Plot));
         parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
     }
     if let Some(told) = &sheet.cores {
@@ -92,6 +94,35 @@ fn stores(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
         ..Plot::default()
     })
     .filter(|plot| plot.x.len() > 1)
+}
+
+/// What is saved by two loads at once, over what lies between them. Not all kinds have the same points.
+fn window(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let numbers = core.window.iter().flat_map(|one| one.evidence.iter().map(|[at, _]| *at));
+    let numbers: Vec<i64> = numbers.collect::<BTreeSet<_>>().into_iter().collect();
+    let series = core.window.iter().map(|one| Series {
+        name: one.name.clone(),
+        y: numbers.iter().map(|number| at(&one.evidence, *number)).collect(),
+        band: Vec::new(),
+    });
+    Some(Plot {
+        title: "Two loads that miss, and what lies between them".to_string(),
+        x_label: "instructions between the loads".to_string(),
+        y_label: format!("{} saved by overlapping", facts::unit(sheet)),
+        x: numbers.iter().map(|number| *number as f64).collect(),
+        series: series.collect(),
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
+}
+
+/// A curve's height, between two of its points on the line that joins them.
+fn at(points: &[[i64; 2]], number: i64) -> f64 {
+    let before = points.iter().rev().find(|[at, _]| *at <= number);
+    let after = points.iter().find(|[at, _]| *at >= number);
+    let (Some([from, low]), Some([to, high])) = (before, after) else { return f64::NAN };
+    let part = (number - from) as f64 / (to - from).max(1) as f64;
+    (*low as f64 + part * (high - low) as f64) / 10.0
 }
 
 /// The matrices of lines.
@@ -199,5 +230,18 @@ fn curve(sheet: &FactsResult, memory: &MemoryFacts) -> Plot {
         series,
         mark: None,
         steps: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d1_between_its_points_a_curve_is_a_line() {
+        let points = [[0, 100], [32, 20], [34, 0]];
+        let of = |number| at(&points, number);
+        assert_eq!([of(0), of(8), of(32), of(33), of(34)], [10.0, 8.0, 2.0, 1.0, 0.0]);
+        assert!(of(35).is_nan() && of(-1).is_nan());
     }
 }

@@ -1,6 +1,7 @@
 //! What a core is.
 
 mod stores;
+mod window;
 
 use super::super::number;
 use super::{Row, size, sureness, told, unit};
@@ -46,6 +47,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
     ];
     all.extend(stores::rows(&core.stores, unit));
     all.push(issue(&core.issue, unit));
+    all.extend(window::rows(&core.window, unit));
     all.extend(core.hazards.iter().map(|one| stores::hazard(one, unit)));
     all
 }
@@ -147,9 +149,17 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
     let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
     let issue = core.issue.reason.iter().map(|why| format!("the width of issue: {why}"));
+    let window = window::untold(&core.window);
     let hazard = |one: &HazardFact| Some(format!("{}: {}", one.name, one.reason.as_ref()?));
     let hazards = core.hazards.iter().filter_map(hazard);
-    returns.chain(targets).chain(code).chain(stores).chain(issue).chain(hazards).collect()
+    returns
+        .chain(targets)
+        .chain(code)
+        .chain(stores)
+        .chain(issue)
+        .chain(window)
+        .chain(hazards)
+        .collect()
 }
 
 #[cfg(test)]

@@ -109,6 +109,12 @@ impl Core {
         self.shaped.iter_mut().for_each(|shaped| shaped.fetch(line, sink));
     }
 
+    /// An instruction begins, before its accesses: only a window, see [`super::window`], sees it.
+    #[cfg(feature = "hierarchy")]
+    pub fn begin(&mut self, step: super::window::Step, sink: &mut impl Sink) {
+        self.shaped.iter_mut().for_each(|shaped| shaped.begin(step, sink));
+    }
+
     /// Whether an access within this line would find it and its translation where the last access to their sets left
     /// them, so that no state would change: then it counts as a hit of the first level, and nothing more.
     #[must_use]

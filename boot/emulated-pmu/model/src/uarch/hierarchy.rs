@@ -2,17 +2,19 @@
 //!
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
 //! served it, a crossing its own, and a translation what it adds; what stores and loads of their bytes take says `StoreBuffer`. Of an access that
-//! crosses a line or a page, the slower part counts.
+//! crosses a line or a page, the slower part counts. With a window loads overlap, see [`window`](super::window).
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
 //! code, and the TLBs see none.
 
 use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
+use super::flight::Window;
 use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
 use super::replacement::{Dice, Policy, Set};
 use super::sink::Sink;
 use super::stores::StoreBuffer;
+use super::window::Step;
 use crate::occurrence::Occurrence;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -72,6 +74,7 @@ pub struct Hierarchy {
     stlb: Option<Store>,
     code: Option<Store>,
     buffer: StoreBuffer,
+    window: Window,
     dice: Dice,
 }
 
@@ -89,6 +92,7 @@ impl Hierarchy {
             stlb: parameters.stlb.map(Store::of_tlb),
             code: parameters.code.as_ref().map(cache),
             buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
+            window: Window::new(parameters.window),
             dice: Dice::NEW,
         }
     }
@@ -129,10 +133,17 @@ impl Hierarchy {
             true => waits + of_level - 1 + self.crossing(first, last) + self.buffer.load(access),
             false => 0,
         };
+        if loads && self.window.is_there() {
+            // Whoever needs it waits.
+            self.window.load(waits + 1);
+            waits = 0;
+        }
         self.buffer.pass(waits);
         if access.kind != AccessKind::Load {
             // A line of the first level is written in a cycle.
-            waits += self.buffer.store(access, if served == 0 { 1 } else { of_level });
+            let entry = self.buffer.store(access, if served == 0 { 1 } else { of_level });
+            self.window.pass(entry);
+            waits += entry;
         }
         if waits > 0 {
             sink.add(Occurrence::MemoryStall, waits.into());
@@ -149,11 +160,24 @@ impl Hierarchy {
         }
     }
 
+    /// An instruction begins, before its accesses.
+    pub fn begin(&mut self, step: Step, sink: &mut impl Sink) {
+        if !self.window.is_there() {
+            return;
+        }
+        let waits = self.window.begin(step);
+        self.buffer.pass(waits);
+        if waits > 0 {
+            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
     /// An instruction's fetch of a line of code, which any number that is the line's alone names.
     pub fn fetch(&mut self, line: u64, sink: &mut impl Sink) {
         let Some(code) = &mut self.code else { return };
         if !code.touch(line, line, &mut self.dice) {
             let cycles = self.parameters.code.map_or(0, |code| code.cycles);
+            self.window.pass(cycles);
             sink.add(Occurrence::MemoryStall, cycles.into());
         }
     }

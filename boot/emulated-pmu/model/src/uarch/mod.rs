@@ -25,6 +25,8 @@
 
 mod cache;
 mod core;
+#[cfg(feature = "hierarchy")]
+mod flight;
 pub mod forward;
 #[cfg(feature = "hierarchy")]
 mod hierarchy;
@@ -38,6 +40,7 @@ mod sink;
 mod stores;
 mod string_run;
 mod tlb;
+pub mod window;
 
 pub use cache::{Access, AccessKind, LINE_BYTES, Llc, Prefetch};
 pub use core::{Core, Parts, Retired};

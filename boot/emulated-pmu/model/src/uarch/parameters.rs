@@ -12,6 +12,8 @@
 //! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
 //! | `forward` | SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS: further cycles of a load of recently stored bytes, see [`super::forward`] | `0/0/0/0/0/0` |
 //! | `stores` | entries of the store buffer, 1 to 128; or `none` | none: stores wait for nothing |
+//! | `rob` | instructions in flight, 16 to 1024; or `none`, see [`super::window`] | none: every load is waited for |
+//! | `registers`, `loads`, `scheduler` | after `rob`, up to as many: of these those that write a register, that load, that wait for a register; or `none` | any number |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
@@ -24,6 +26,7 @@
 use super::forward::{Forward, MOST_STORES};
 use super::ports::{self, PortMap};
 use super::replacement::Policy;
+use super::window::WindowShape;
 use core::fmt;
 
 /// Levels of data caches.
@@ -100,6 +103,8 @@ pub struct Parameters {
     pub forward: Forward,
     /// Entries of the store buffer; 0: any number.
     pub stores: u32,
+    /// Instructions in flight.
+    pub window: WindowShape,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
@@ -130,6 +135,7 @@ const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
 const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
+const WINDOW: &str = "the reorder buffer has 16 to 1024 entries, as rob=224; after it registers, loads and scheduler, each 2 to as many, or none";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
 
@@ -154,6 +160,7 @@ impl Parameters {
         mispredict_cycles: 16,
         forward: Forward { same: 0, narrow: 0, offset: 0, wide: 0, cross: 0, alias: 0 },
         stores: 0,
+        window: WindowShape::NONE,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
@@ -167,7 +174,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, rob, registers, loads, scheduler, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -201,6 +208,21 @@ impl Parameters {
                 "stores" => {
                     let number = value.parse().ok().filter(|one| (1..=MOST_STORES).contains(one));
                     all.stores = number.ok_or(wrong("store buffers have 1 to 128 entries"))?;
+                }
+                "rob" | "registers" | "loads" | "scheduler" => {
+                    let entries = match value {
+                        "none" => Some(0),
+                        _ => value.parse().ok().filter(|entries| *entries > 0),
+                    };
+                    let entries = entries.ok_or(wrong(WINDOW))?;
+                    match key {
+                        "rob" => all.window = WindowShape { rob: entries, ..WindowShape::NONE },
+                        "registers" => all.window.registers = entries,
+                        "loads" => all.window.loads = entries,
+                        _ => all.window.scheduler = entries,
+                    }
+                    let is_sound = all.window.is_sound();
+                    is_sound.then_some(()).ok_or(wrong(WINDOW))?;
                 }
                 "returns" => {
                     let number = value.parse().ok().filter(|number| (1..=64).contains(number));
@@ -267,6 +289,7 @@ impl Parameters {
         };
         let code = cache(&self.code);
         let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        let [rob, registers, loads, scheduler] = self.window.list();
         let four = |a: u16, b: u16, c: u16, d: u16| {
             u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
         };
@@ -294,6 +317,7 @@ impl Parameters {
             code[1],
             four(same, narrow, offset, wide),
             four(cross, alias, self.stores as u16, 0),
+            four(rob, registers, loads, scheduler),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -340,6 +364,7 @@ impl Parameters {
             code_rest,
             j,
             k,
+            window,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
@@ -350,6 +375,7 @@ impl Parameters {
         let [same, narrow, offset, wide] = [0, 1, 2, 3].map(|at| part(j, at));
         let forward = Forward { same, narrow, offset, wide, cross: part(k, 0), alias: part(k, 1) };
         let stores = part(k, 2).into();
+        let window = WindowShape::of([0, 1, 2, 3].map(|at| part(window, at)));
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
@@ -365,6 +391,7 @@ impl Parameters {
             mispredict_cycles,
             forward,
             stores,
+            window,
             returns,
             btb: tlb(targets),
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
@@ -381,6 +408,7 @@ impl Parameters {
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
             && all.forward.list().iter().all(|cycles| *cycles <= MOST_CYCLES)
             && stores <= MOST_STORES
+            && window.is_sound()
             && (1..=64).contains(&returns)
             && is_btb(all.btb);
         (sound && all.check().is_ok()).then_some(all)
@@ -494,6 +522,10 @@ impl fmt::Display for Parameters {
             0 => f.write_str(",stores=none")?,
             stores => write!(f, ",stores={stores}")?,
         }
+        let keys = ["rob", "registers", "loads", "scheduler"];
+        for (key, entries) in keys.iter().zip(self.window.list()).filter(|(_, one)| *one > 0) {
+            write!(f, ",{key}={entries}")?;
+        }
         write!(f, ",returns={}", self.returns)?;
         write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
         let Some(ports) = &self.ports else { return Ok(()) };
@@ -528,9 +560,15 @@ mod tests {
         let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
         assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
         assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
+        let windowed = Parameters::parse("rob=224,loads=72,registers=168,scheduler=97").unwrap();
+        assert_eq!(windowed.window.list(), [224, 168, 72, 97]);
+        // Another reorder buffer has nothing but that.
+        let other = Parameters::parse("rob=224,loads=72,rob=64").unwrap();
+        assert_eq!(other.window.list(), [64, 0, 0, 0]);
+        assert_eq!(Parameters::parse("rob=64,rob=none"), Ok(Parameters::DEFAULT));
         let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
         assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-        for all in [all, coded, stored, ported, Parameters::DEFAULT] {
+        for all in [all, coded, stored, windowed, ported, Parameters::DEFAULT] {
             assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
             assert_eq!(Parameters::of_words(&all.words()), Some(all));
         }
@@ -551,6 +589,12 @@ mod tests {
             ("forward=1/2/3/4/5/4001", FORWARD),
             ("stores=129", "1 to 128"),
             ("stores=0", "1 to 128"),
+            ("rob=15", WINDOW),
+            ("rob=1025", WINDOW),
+            ("rob=0", WINDOW),
+            ("loads=16", WINDOW),
+            ("rob=64,loads=65", WINDOW),
+            ("rob=64,scheduler=1", WINDOW),
             ("l2=none,l3=8m/16", "each level"),
             ("dtlb=64/5", "power of two"),
             ("dtlb=0/1", "power of two"),
@@ -576,7 +620,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+        fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
             let _ = Parameters::parse(&text);
             if let Some(all) = Parameters::of_words(&words) {
                 let text = all.to_string();
