@@ -44,7 +44,7 @@ pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
             Site::Return(at) | Site::Guard(at) => {
                 changes.push(Change { range: *at..*at, edit: Edit::Insert(mutant) });
             }
-            Site::Choice(range) => {
+            Site::Choice(range) | Site::Iterator(range) => {
                 let same = changes.iter_mut().find_map(|change| match &mut change.edit {
                     Edit::Choose(list) if change.range == *range => Some(list),
                     _ => None,
@@ -112,19 +112,33 @@ fn choose(
     out: &mut Written,
 ) {
     let begin = out.text.len();
+    // Iterators of several types become one.
+    let (one, rest, close) = match mutants[0].site {
+        Site::Iterator(_) => {
+            ("crate::__schemata::Either::Planted(", "crate::__schemata::Either::Rest(", ")")
+        }
+        _ => ("", "", ""),
+    };
     out.text += "(";
     for mutant in mutants {
-        out.text += &format!("if {} {{ ", switch(mutant.number));
+        out.text += &format!("if {} {{ {one}", switch(mutant.number));
         let own = out.text.len();
         out.text += &text[range.start..mutant.span.start];
         out.text += mutant.replacement;
         out.text += &text[mutant.span.end..range.end];
         out.own.push((own..out.text.len(), mutant.number));
-        out.text += " } else ";
+        out.text += close;
+        out.text += " } else { ";
+        out.text += rest;
     }
     out.text += "{ ";
     emit(text, range.clone(), inner, out);
-    out.text += " })";
+    out.text += " }";
+    for _ in mutants {
+        out.text += close;
+        out.text += " }";
+    }
+    out.text += ")";
     let numbers = mutants.iter().map(|mutant| mutant.number).collect();
     out.choices.push((begin..out.text.len(), numbers));
 }

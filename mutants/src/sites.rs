@@ -16,6 +16,8 @@ pub enum Site {
     Choice(Range<usize>),
     /// The body returns early, from this byte on.
     Return(usize),
+    /// The body, of these bytes, is chosen among other iterators: its own type has no name.
+    Iterator(Range<usize>),
     /// A guard at this byte, after the pattern.
     Guard(usize),
     /// It is computed while the compiler runs.
@@ -83,6 +85,35 @@ fn has_let(expr: &Expr) -> bool {
     }
 }
 
+/// Whether it is `impl Iterator` and no more: cargo-mutants has replacements for no other trait (27.1.0).
+fn is_iterator(ty: &syn::Type) -> bool {
+    let syn::Type::ImplTrait(ty) = ty else { return false };
+    let named = |bound: &syn::TypeParamBound| {
+        let syn::TypeParamBound::Trait(bound) = bound else { return None };
+        bound.path.segments.last().map(|segment| segment.ident.to_string())
+    };
+    let names: Vec<String> = ty.bounds.iter().filter_map(named).collect();
+    names == ["Iterator"]
+}
+
+/// Whether it leaves before its end, beside what closures in it do.
+fn leaves(body: &syn::Block) -> bool {
+    struct Find(bool);
+    impl Visit<'_> for Find {
+        fn visit_expr_return(&mut self, _: &syn::ExprReturn) {
+            self.0 = true;
+        }
+        fn visit_expr_try(&mut self, _: &syn::ExprTry) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &syn::Item) {}
+    }
+    let mut find = Find(false);
+    find.visit_block(body);
+    find.0
+}
+
 /// Whether it is `impl …`, or holds one.
 fn has_impl(ty: &syn::Type) -> bool {
     struct Find(bool);
@@ -113,11 +144,17 @@ impl Visitor<'_> {
     }
 
     fn function(&mut self, sig: &syn::Signature, body: &syn::Block, whole: Range<usize>) {
-        let Some(first) = body.stmts.first() else { return };
-        let at = self.range(first).start;
-        // An early return of another type than the rest's, where the type has no name.
-        let unnamed = matches!(&sig.output, syn::ReturnType::Type(_, ty) if has_impl(ty));
-        self.add(Genre::FnValue, at, if unnamed { Site::Alone } else { Site::Return(at) });
+        let (Some(first), Some(last)) = (body.stmts.first(), body.stmts.last()) else { return };
+        let (at, end) = (self.range(first).start, self.range(last).end);
+        let site = match &sig.output {
+            syn::ReturnType::Type(_, ty) if is_iterator(ty) && !leaves(body) => {
+                Site::Iterator(at..end)
+            }
+            // An early return of another type than the rest's, where the type has no name.
+            syn::ReturnType::Type(_, ty) if has_impl(ty) => Site::Alone,
+            _ => Site::Return(at),
+        };
+        self.add(Genre::FnValue, at, site);
         if let Some(keyword) = sig.constness {
             let keyword = self.range(&keyword);
             self.found.const_fns.push(ConstFn { name: sig.ident.to_string(), keyword, whole });
