@@ -72,6 +72,10 @@ impl<'a> Plan<'a> {
             match site {
                 Site::Constant => drop(alone.insert(number, "constant".to_string())),
                 Site::Alone => drop(alone.insert(number, "no switch".to_string())),
+                // It yields `&mut`, and the rest `&`: not one iterator.
+                Site::Iterator(_) if read.replacement.contains("Box::leak(") => {
+                    drop(alone.insert(number, "another iterator".to_string()));
+                }
                 Site::Never => drop(unviable.insert(number, "beside a let".to_string())),
                 _ => {}
             }

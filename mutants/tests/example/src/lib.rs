@@ -47,6 +47,11 @@ pub fn digits(n: u32) -> Vec<u32> {
     out
 }
 
+/// Of references: those to replacements would be `&mut`, which is another type.
+pub fn large(list: &[u32]) -> impl Iterator<Item = &u32> {
+    list.iter().filter(|n| **n > 9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +65,7 @@ mod tests {
     fn tables() {
         assert_eq!(TABLE.len(), 6);
         assert_eq!(evens(5).count(), 3);
+        assert_eq!(large(&[9, 10, 11]).count(), 2);
     }
 
     #[test]
