@@ -1,5 +1,6 @@
 //! Where in a file mutants can be switched, and how.
 
+use crate::items::{self, Item};
 use crate::mutant::Genre;
 use crate::text::Text;
 use std::collections::HashMap;
@@ -20,6 +21,8 @@ pub enum Site {
     Iterator(Range<usize>),
     /// A guard at this byte, after the pattern.
     Guard(usize),
+    /// The constant of this name is chosen where it is read.
+    Item(String),
     /// It is computed while the compiler runs.
     Constant,
     /// No expression: `||` next to a `let` does not build.
@@ -41,6 +44,7 @@ pub struct ConstFn {
 pub struct Sites {
     pub sites: HashMap<(Genre, usize), Site>,
     pub const_fns: Vec<ConstFn>,
+    pub items: HashMap<String, Item>,
 }
 
 struct Visitor<'t> {
@@ -49,12 +53,15 @@ struct Visitor<'t> {
     /// The expression that a nested operator belongs to.
     chain: Option<Range<usize>>,
     constant: bool,
+    /// The constant whose value this is.
+    item: Option<String>,
 }
 
 /// Finds them.
 pub fn find(text: &Text) -> syn::Result<Sites> {
     let file = syn::parse_file(text.text)?;
-    let mut visitor = Visitor { text, found: Sites::default(), chain: None, constant: false };
+    let found = Sites { items: items::find(&file, text)?, ..Sites::default() };
+    let mut visitor = Visitor { text, found, chain: None, constant: false, item: None };
     visitor.visit_file(&file);
     Ok(visitor.found)
 }
@@ -129,7 +136,11 @@ fn has_impl(ty: &syn::Type) -> bool {
 
 impl Visitor<'_> {
     fn add(&mut self, genre: Genre, at: usize, site: Site) {
-        let site = if self.constant { Site::Constant } else { site };
+        let site = match &self.item {
+            Some(item) => Site::Item(item.clone()),
+            None if self.constant => Site::Constant,
+            None => site,
+        };
         self.found.sites.insert((genre, at), site);
     }
 
@@ -166,9 +177,9 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item_fn(&mut self, node: &'ast syn::ItemFn) {
         self.function(&node.sig, &node.block, self.range(node));
         // A function inside a constant is none itself.
-        let outside = std::mem::replace(&mut self.constant, false);
+        let outside = (std::mem::replace(&mut self.constant, false), self.item.take());
         visit::visit_item_fn(self, node);
-        self.constant = outside;
+        (self.constant, self.item) = outside;
     }
 
     fn visit_impl_item_fn(&mut self, node: &'ast syn::ImplItemFn) {
@@ -231,7 +242,14 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     }
 
     fn visit_item_const(&mut self, node: &'ast syn::ItemConst) {
-        self.constant(|v| visit::visit_item_const(v, node));
+        let name = node.ident.to_string();
+        let item = self.found.items.contains_key(&name).then_some(name);
+        self.constant(|v| {
+            v.visit_type(&node.ty);
+            let outside = std::mem::replace(&mut v.item, item);
+            v.visit_expr(&node.expr);
+            v.item = outside;
+        });
     }
 
     fn visit_item_static(&mut self, node: &'ast syn::ItemStatic) {
