@@ -27,8 +27,12 @@ impl Plan<'_> {
         if !named {
             // Of an expression that no mutant of it has alone: none of them is switched.
             for (file, place) in places(error, copy).filter(|(_, place)| place.primary) {
+                named |= choice(file, place).is_some();
                 self.leave(choice(file, place).unwrap_or_default(), &why);
             }
+        }
+        if !named {
+            self.leave(&guards(error, copy), &why);
         }
     }
 
@@ -57,6 +61,24 @@ fn places<'a>(error: &'a Error, copy: &'a Copy) -> impl Iterator<Item = (&'a Wri
 
 fn holds(range: &Range<usize>, place: &Place) -> bool {
     range.start <= place.bytes.start && place.bytes.end <= range.end
+}
+
+/// The mutants that give an arm a guard between the places of an error: what an arm borrows, the arms behind one with a
+/// guard may not.
+fn guards(error: &Error, copy: &Copy) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for (file, first) in places(error, copy).filter(|(_, place)| place.primary) {
+        let same = || error.places.iter().filter(|place| place.file == first.file);
+        let begin = same().map(|place| place.bytes.start).min();
+        let around =
+            Place { bytes: begin.unwrap_or(first.bytes.start)..first.bytes.end, ..first.clone() };
+        let inside = |range: &Range<usize>| {
+            holds(&around.bytes, &Place { bytes: range.clone(), ..around.clone() })
+                && file.text[range.clone()].starts_with(" if !")
+        };
+        numbers.extend(file.own.iter().filter(|(range, _)| inside(range)).map(|(_, n)| *n));
+    }
+    numbers
 }
 
 /// The mutants of the innermost choice that holds a place.

@@ -10,6 +10,7 @@
 mod blame;
 mod build;
 mod copy;
+mod items;
 mod journal;
 mod mutant;
 mod plan;

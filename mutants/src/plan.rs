@@ -1,6 +1,7 @@
 //! What is planted where, and the copy with all of it.
 
 use crate::build::{Built, build};
+use crate::items;
 use crate::mutant::Mutant;
 use crate::rewrite::{Planted, Written, rewrite};
 use crate::say;
@@ -72,6 +73,13 @@ impl<'a> Plan<'a> {
             match site {
                 Site::Constant => drop(alone.insert(number, "constant".to_string())),
                 Site::Alone => drop(alone.insert(number, "no switch".to_string())),
+                // It yields `&mut`, and the rest `&`: not one iterator.
+                Site::Iterator(_) if read.replacement.contains("Box::leak(") => {
+                    drop(alone.insert(number, "another iterator".to_string()));
+                }
+                Site::Item(ref name) if items::is_named_below(&copy.join(&read.file), name) => {
+                    drop(alone.insert(number, "constant".to_string()));
+                }
                 Site::Never => drop(unviable.insert(number, "beside a let".to_string())),
                 _ => {}
             }
@@ -104,7 +112,8 @@ impl<'a> Plan<'a> {
                 let inside = |planted: &Planted| function.whole.contains(&planted.span.start);
                 !self.constant.contains(&function.name) && planted.iter().any(inside)
             });
-            let written = rewrite(&file.text, &planted, &plain.collect::<Vec<_>>());
+            let written =
+                rewrite(&file.text, &planted, &plain.collect::<Vec<_>>(), &file.sites.items);
             if !self.roots.contains_key(name) {
                 change(&self.copy.join(name), &written.text)?;
             }

@@ -1,6 +1,8 @@
 //! A file with all of its mutants, each after its number.
 
+use crate::items::Item;
 use crate::sites::{ConstFn, Site};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A mutant in its file.
@@ -26,6 +28,8 @@ enum Edit<'m> {
     Delete,
     Insert(&'m Planted<'m>),
     Choose(Vec<&'m Planted<'m>>),
+    /// Of this constant.
+    Read(&'m Item, Vec<&'m Planted<'m>>),
 }
 
 struct Change<'m> {
@@ -34,7 +38,13 @@ struct Change<'m> {
 }
 
 /// Writes the file.
-pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
+pub fn rewrite(
+    text: &str,
+    mutants: &[Planted],
+    plain: &[&ConstFn],
+    items: &HashMap<String, Item>,
+) -> Written {
+    let mut read: HashMap<&str, Vec<&Planted>> = HashMap::new();
     let mut changes: Vec<Change> = Vec::new();
     for function in plain {
         changes.push(Change { range: function.keyword.clone(), edit: Edit::Delete });
@@ -44,7 +54,7 @@ pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
             Site::Return(at) | Site::Guard(at) => {
                 changes.push(Change { range: *at..*at, edit: Edit::Insert(mutant) });
             }
-            Site::Choice(range) => {
+            Site::Choice(range) | Site::Iterator(range) => {
                 let same = changes.iter_mut().find_map(|change| match &mut change.edit {
                     Edit::Choose(list) if change.range == *range => Some(list),
                     _ => None,
@@ -55,7 +65,14 @@ pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
                         .push(Change { range: range.clone(), edit: Edit::Choose(vec![mutant]) }),
                 }
             }
+            Site::Item(name) => read.entry(name).or_default().push(mutant),
             Site::Constant | Site::Never | Site::Alone => {}
+        }
+    }
+    for (name, mutants) in read {
+        let item = &items[name];
+        for range in &item.uses {
+            changes.push(Change { range: range.clone(), edit: Edit::Read(item, mutants.clone()) });
         }
     }
     // What encloses comes first, and what is put before a byte before what begins there.
@@ -83,6 +100,7 @@ fn emit(text: &str, range: Range<usize>, changes: &[Change], out: &mut Written) 
                 let inner = &changes[index + 1..index + 1 + inside];
                 choose(text, &change.range, mutants, inner, out);
             }
+            Edit::Read(item, mutants) => read(text, &change.range, item, mutants, out),
         }
         index += 1 + inside;
     }
@@ -112,19 +130,51 @@ fn choose(
     out: &mut Written,
 ) {
     let begin = out.text.len();
+    // Iterators of several types become one.
+    let (one, rest, close) = match mutants[0].site {
+        Site::Iterator(_) => {
+            ("crate::__schemata::Either::Planted(", "crate::__schemata::Either::Rest(", ")")
+        }
+        _ => ("", "", ""),
+    };
     out.text += "(";
     for mutant in mutants {
-        out.text += &format!("if {} {{ ", switch(mutant.number));
+        out.text += &format!("if {} {{ {one}", switch(mutant.number));
         let own = out.text.len();
         out.text += &text[range.start..mutant.span.start];
         out.text += mutant.replacement;
         out.text += &text[mutant.span.end..range.end];
         out.own.push((own..out.text.len(), mutant.number));
-        out.text += " } else ";
+        out.text += close;
+        out.text += " } else { ";
+        out.text += rest;
     }
     out.text += "{ ";
     emit(text, range.clone(), inner, out);
-    out.text += " })";
+    out.text += " }";
+    for _ in mutants {
+        out.text += close;
+        out.text += " }";
+    }
+    out.text += ")";
+    let numbers = mutants.iter().map(|mutant| mutant.number).collect();
+    out.choices.push((begin..out.text.len(), numbers));
+}
+
+/// A constant, where it is read.
+fn read(text: &str, range: &Range<usize>, item: &Item, mutants: &[&Planted], out: &mut Written) {
+    let begin = out.text.len();
+    let ty = &text[item.ty.clone()];
+    out.text += "(";
+    for mutant in mutants {
+        let before = &text[item.value.start..mutant.span.start];
+        let behind = &text[mutant.span.end..item.value.end];
+        let (on, new) = (switch(mutant.number), mutant.replacement);
+        out.text += &format!(
+            "if {on} {{ const __PLANTED: {ty} = {before}{new}{behind}; __PLANTED }} else "
+        );
+    }
+    out.text += &format!("{{ {} }})", &text[range.clone()]);
     let numbers = mutants.iter().map(|mutant| mutant.number).collect();
     out.choices.push((begin..out.text.len(), numbers));
 }

@@ -133,8 +133,8 @@ impl<'a> Run<'a> {
             let mutant = &self.mutants[number];
             let own = [mutant.read.package.as_str()];
             let mut one = self.plan.with_one(mutant, || self.try_one(number, &own, tests))?;
-            if one.1.is_missed() {
-                let all = &self.plan.packages;
+            let all = &self.plan.packages;
+            if one.1.is_missed() && all[..] != own {
                 one = self.plan.with_one(mutant, || self.try_one(number, all, tests))?;
             }
             self.journal.add(mutant, &one.1, &one.2)?;

@@ -1,5 +1,6 @@
 //! Where in a file mutants can be switched, and how.
 
+use crate::items::{self, Item};
 use crate::mutant::Genre;
 use crate::text::Text;
 use std::collections::HashMap;
@@ -16,8 +17,12 @@ pub enum Site {
     Choice(Range<usize>),
     /// The body returns early, from this byte on.
     Return(usize),
+    /// The body, of these bytes, is chosen among other iterators: its own type has no name.
+    Iterator(Range<usize>),
     /// A guard at this byte, after the pattern.
     Guard(usize),
+    /// The constant of this name is chosen where it is read.
+    Item(String),
     /// It is computed while the compiler runs.
     Constant,
     /// No expression: `||` next to a `let` does not build.
@@ -39,6 +44,7 @@ pub struct ConstFn {
 pub struct Sites {
     pub sites: HashMap<(Genre, usize), Site>,
     pub const_fns: Vec<ConstFn>,
+    pub items: HashMap<String, Item>,
 }
 
 struct Visitor<'t> {
@@ -47,12 +53,15 @@ struct Visitor<'t> {
     /// The expression that a nested operator belongs to.
     chain: Option<Range<usize>>,
     constant: bool,
+    /// The constant whose value this is.
+    item: Option<String>,
 }
 
 /// Finds them.
 pub fn find(text: &Text) -> syn::Result<Sites> {
     let file = syn::parse_file(text.text)?;
-    let mut visitor = Visitor { text, found: Sites::default(), chain: None, constant: false };
+    let found = Sites { items: items::find(&file, text)?, ..Sites::default() };
+    let mut visitor = Visitor { text, found, chain: None, constant: false, item: None };
     visitor.visit_file(&file);
     Ok(visitor.found)
 }
@@ -83,6 +92,35 @@ fn has_let(expr: &Expr) -> bool {
     }
 }
 
+/// Whether it is `impl Iterator` and no more: cargo-mutants has replacements for no other trait (27.1.0).
+fn is_iterator(ty: &syn::Type) -> bool {
+    let syn::Type::ImplTrait(ty) = ty else { return false };
+    let named = |bound: &syn::TypeParamBound| {
+        let syn::TypeParamBound::Trait(bound) = bound else { return None };
+        bound.path.segments.last().map(|segment| segment.ident.to_string())
+    };
+    let names: Vec<String> = ty.bounds.iter().filter_map(named).collect();
+    names == ["Iterator"]
+}
+
+/// Whether it leaves before its end, beside what closures in it do.
+fn leaves(body: &syn::Block) -> bool {
+    struct Find(bool);
+    impl Visit<'_> for Find {
+        fn visit_expr_return(&mut self, _: &syn::ExprReturn) {
+            self.0 = true;
+        }
+        fn visit_expr_try(&mut self, _: &syn::ExprTry) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &syn::Item) {}
+    }
+    let mut find = Find(false);
+    find.visit_block(body);
+    find.0
+}
+
 /// Whether it is `impl …`, or holds one.
 fn has_impl(ty: &syn::Type) -> bool {
     struct Find(bool);
@@ -98,7 +136,11 @@ fn has_impl(ty: &syn::Type) -> bool {
 
 impl Visitor<'_> {
     fn add(&mut self, genre: Genre, at: usize, site: Site) {
-        let site = if self.constant { Site::Constant } else { site };
+        let site = match &self.item {
+            Some(item) => Site::Item(item.clone()),
+            None if self.constant => Site::Constant,
+            None => site,
+        };
         self.found.sites.insert((genre, at), site);
     }
 
@@ -113,11 +155,17 @@ impl Visitor<'_> {
     }
 
     fn function(&mut self, sig: &syn::Signature, body: &syn::Block, whole: Range<usize>) {
-        let Some(first) = body.stmts.first() else { return };
-        let at = self.range(first).start;
-        // An early return of another type than the rest's, where the type has no name.
-        let unnamed = matches!(&sig.output, syn::ReturnType::Type(_, ty) if has_impl(ty));
-        self.add(Genre::FnValue, at, if unnamed { Site::Alone } else { Site::Return(at) });
+        let (Some(first), Some(last)) = (body.stmts.first(), body.stmts.last()) else { return };
+        let (at, end) = (self.range(first).start, self.range(last).end);
+        let site = match &sig.output {
+            syn::ReturnType::Type(_, ty) if is_iterator(ty) && !leaves(body) => {
+                Site::Iterator(at..end)
+            }
+            // An early return of another type than the rest's, where the type has no name.
+            syn::ReturnType::Type(_, ty) if has_impl(ty) => Site::Alone,
+            _ => Site::Return(at),
+        };
+        self.add(Genre::FnValue, at, site);
         if let Some(keyword) = sig.constness {
             let keyword = self.range(&keyword);
             self.found.const_fns.push(ConstFn { name: sig.ident.to_string(), keyword, whole });
@@ -129,9 +177,9 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item_fn(&mut self, node: &'ast syn::ItemFn) {
         self.function(&node.sig, &node.block, self.range(node));
         // A function inside a constant is none itself.
-        let outside = std::mem::replace(&mut self.constant, false);
+        let outside = (std::mem::replace(&mut self.constant, false), self.item.take());
         visit::visit_item_fn(self, node);
-        self.constant = outside;
+        (self.constant, self.item) = outside;
     }
 
     fn visit_impl_item_fn(&mut self, node: &'ast syn::ImplItemFn) {
@@ -194,7 +242,14 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     }
 
     fn visit_item_const(&mut self, node: &'ast syn::ItemConst) {
-        self.constant(|v| visit::visit_item_const(v, node));
+        let name = node.ident.to_string();
+        let item = self.found.items.contains_key(&name).then_some(name);
+        self.constant(|v| {
+            v.visit_type(&node.ty);
+            let outside = std::mem::replace(&mut v.item, item);
+            v.visit_expr(&node.expr);
+            v.item = outside;
+        });
     }
 
     fn visit_item_static(&mut self, node: &'ast syn::ItemStatic) {

@@ -133,11 +133,13 @@ impl Tests {
     /// Runs the tests that reach a switched mutant of `file` until one notices it.
     pub fn try_switched(&self, number: usize, file: &str) -> Result<End> {
         let list = self.reach.get(&number).into_iter().flatten();
-        let tests = list.map(|&index| &self.passing[index]).collect();
+        let mut tests: Vec<&Test> = list.map(|&index| &self.passing[index]).collect();
+        in_order(&self.programs, &mut tests, file);
         try_on(&self.programs, tests, file, &number.to_string())
     }
 
-    /// Runs all tests of other builds of some of the packages, with a mutant of `file` in them.
+    /// Runs all tests of other builds of some of the packages, with a mutant of `file` in them. What each of them reaches is
+    /// not known: those of the nearest modules come first.
     pub fn try_all(&self, programs: Vec<(PathBuf, PathBuf)>, file: &str) -> Result<End> {
         let of = |old: &Program| programs.iter().find(|(_, folder)| *folder == old.folder);
         let swap = |old: &Program| Program {
@@ -147,16 +149,35 @@ impl Tests {
         let swapped: Vec<Program> = self.programs.iter().map(swap).collect();
         let there =
             self.passing.iter().filter(|test| !swapped[test.program].path.as_os_str().is_empty());
-        try_on(&swapped, there.collect(), file, "")
+        let mut tests: Vec<&Test> = there.collect();
+        in_order(&swapped, &mut tests, file);
+        tests.sort_by_key(|test| std::cmp::Reverse(shared(file, &test.name)));
+        try_on(&swapped, tests, file, "")
     }
 }
 
-fn try_on(programs: &[Program], mut tests: Vec<&Test>, file: &str, value: &str) -> Result<End> {
+/// How many modules the path of a test begins with that are those of `file`.
+fn shared(file: &str, test: &str) -> usize {
+    let path = file.split_once("src/").map_or(file, |(_, path)| path);
+    let modules = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/');
+    modules.zip(test.split("::")).take_while(|(module, name)| module == name).count()
+}
+
+/// Whether a program's tests are those of the package of `file`.
+fn is_own(program: &Program, file: &str) -> bool {
     let package = file.split("src/").next().unwrap_or_default().trim_end_matches('/');
-    let is_own = |index: usize| programs[index].folder.ends_with(package);
-    tests.sort_by_key(|test| test.time * if is_own(test.program) { 1 } else { FOREIGN });
+    program.folder.ends_with(package)
+}
+
+/// The fastest first, those of its own package before others.
+fn in_order(programs: &[Program], tests: &mut [&Test], file: &str) {
+    let foreign = |test: &Test| if is_own(&programs[test.program], file) { 1 } else { FOREIGN };
+    tests.sort_by_key(|test| test.time * foreign(test));
+}
+
+fn try_on(programs: &[Program], tests: Vec<&Test>, file: &str, value: &str) -> Result<End> {
     let mut order: Vec<usize> = (0..programs.len()).collect();
-    order.sort_by_key(|&index| !is_own(index));
+    order.sort_by_key(|&index| !is_own(&programs[index], file));
     let mut rest = &tests[..];
     let mut size = FIRST;
     while !rest.is_empty() {
@@ -275,6 +296,13 @@ mod ends {
         fs::remove_file(folder.join(name)).unwrap();
         let _ = fs::remove_dir(folder);
         end
+    }
+
+    #[test]
+    fn tests_of_a_files_own_module_are_nearest() {
+        let near = |test| shared("arch/src/pmu/lbr/mod.rs", test);
+        let tests = ["pmu::lbr::tests::a", "pmu::ibs::tests::a", "memory::lbr::a"].map(near);
+        assert_eq!(tests, [2, 1, 0]);
     }
 
     #[test]

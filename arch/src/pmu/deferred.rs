@@ -146,6 +146,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    /// Bit 22, without the code's own name of it.
+    const ON: u64 = 0x40_0000;
+
     fn of(registers: Registers) -> Deferred {
         let writes = [Write::new(Msr(0), 0); MAX_WRITES];
         Deferred { off: writes, on: writes, offs: 0, ons: 0, closed: 0, kept: 0, registers }
@@ -183,10 +186,10 @@ mod tests {
             let (mut wanted, mut there) = (BTreeMap::new(), BTreeMap::new());
             for (n, event, on) in writes {
                 // The last one is a counter's value, or something else.
-                let write = Write::new(Msr(0x10 + 2 * n), event | (u64::from(on) * ENABLE));
+                let write = Write::new(Msr(0x10 + 2 * n), event | (u64::from(on) * ON));
                 let now = deferred.take(write);
                 prop_assert_eq!(now.msr, write.msr);
-                prop_assert!(n == 6 || now.value & ENABLE == 0);
+                prop_assert!(n == 6 || now.value & ON == 0);
                 wanted.insert(write.msr, write.value);
                 there.insert(now.msr, now.value);
                 let registers = |writes: &[Write]| writes.iter().map(|one| one.msr).collect::<Vec<_>>();
@@ -207,7 +210,7 @@ mod tests {
     fn m14_another_register_than_a_selector_is_written_as_it_is() {
         let mut deferred = of(Registers::Selects([0x10, 0x12, 0, 0, 0, 0, 0, 0]));
         for msr in [0x14, 0] {
-            let write = Write::new(Msr(msr), ENABLE | 5);
+            let write = Write::new(Msr(msr), ON | 5);
             assert_eq!(deferred.take(write), write);
             assert!(deferred.off().is_empty() && deferred.on().is_empty(), "{msr:#x}");
         }

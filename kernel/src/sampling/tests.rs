@@ -1,8 +1,10 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod branches;
 mod edges;
 mod faults;
 mod host;
+mod groups;
 mod memory;
 mod precise;
 mod processors;

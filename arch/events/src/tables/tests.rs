@@ -72,8 +72,10 @@ fn what_contradicts_itself_under_a_right_checksum_is_named() {
     let (generics, processors) = (at(tables.generics), at(tables.processors));
     let first_name = good.windows(3).position(|three| three == b"A.X").unwrap();
     let ways = tables.ways.len() as u16 / 8;
+    let (all_rows, all_msrs) = (tables.rows.len() as u32 / 4, tables.msrs.len() as u16 / 12);
+    let all_encodings = tables.encodings.len() as u16 / 24;
     let two = |value: u16| value.to_le_bytes().to_vec();
-    let cases: [(usize, Vec<u8>, &str); 20] = [
+    let cases: [(usize, Vec<u8>, &str); 23] = [
         (first_name, b"C".to_vec(), "names 1: it is out of order"),
         (encodings + 7, vec![0], "encodings 0: its ways"),
         (encodings + 7, vec![0x7f], "encodings 0: its ways"),
@@ -87,9 +89,12 @@ fn what_contradicts_itself_under_a_right_checksum_is_named() {
         (cores + 8, vec![0xff; 4], "tables 0: its rows"),
         (cores + 12, vec![0xff; 4], "tables 0: its rows"),
         (cores + 18, two(0xffff), "tables 0: its MSRs"),
+        (cores + 20 + 8, (all_rows + 1).to_le_bytes().to_vec(), "tables 1: its rows"),
+        (cores + 20 + 16, two(all_msrs + 1), "tables 1: its MSRs"),
         (generics, two(0xfff0), "tables 0: a generic name"),
         (rows, two(0xffff), "rows 0: its name or encoding"),
         (rows + 4 + 2, two(0xffff), "rows 1: its name or encoding"),
+        (rows + 4 + 2, two(all_encodings), "rows 1: its name or encoding"),
         (rows + 4, two(0), "rows 1: it is out of order"),
         (processors + 12, two(2), "processors 0: its table"),
         (processors + 14, two(0xffff), "processors 0: its vendor or role"),
@@ -147,6 +152,24 @@ fn p4_the_unit_masks_of_an_event_can_be_listed() {
     assert_eq!(core.with_prefix("zzz").count(), 0);
     assert_eq!(core.with_prefix("").len(), core.len());
     assert_eq!(core.events().len(), core.len());
+}
+
+/// 0xb7, offcore responses: most of these events differ in nothing but the value of their MSR.
+#[test]
+fn m5_events_of_a_code_are_left_out_by_the_values_of_their_msrs() {
+    for core in tables().cores() {
+        let all: Vec<_> = core.with_code(0xb7).collect();
+        let values: std::collections::BTreeSet<u64> =
+            all.iter().map(|event| event.msr_value).collect();
+        for &value in &values {
+            let found: Vec<_> = core.with_code_if(0xb7, |other| other == value).collect();
+            let expected: Vec<_> =
+                all.iter().filter(|event| event.msr_value == value).copied().collect();
+            assert_eq!(found, expected, "{} {value:#x}", core.name());
+        }
+    }
+    let skylakex = tables().named("skylakex").unwrap();
+    assert!(skylakex.with_code_if(0xb7, |value| value != 0).count() > 10);
 }
 
 #[test]

@@ -246,6 +246,8 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     let both = 1 << 2 | 1 << 3;
     let seen = [both, both | 1 << 17, 1 << 3 | 1 << 17].map(|bits| translation(1 | bits));
     assert_eq!(seen, [None, Some(true), Some(false)]);
+    let locked = [load, load | 1 << 15].map(|bits| of(Encoding::Zen4, 3, bits).0.locked);
+    assert_eq!(locked, [Some(false), Some(true)]);
     // The source is of loads alone.
     assert_eq!(text(Encoding::Zen4, 3, 2 | MISS), "not L1");
     assert_eq!(text(Encoding::Zen4, 3, 2 | MISS | 1 << 16), "LFB");

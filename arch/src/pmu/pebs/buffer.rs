@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(seen.emptied(), BufferIndex::empty(0xf000));
         assert_eq!(seen.emptied().emptied(), BufferIndex::empty(0xf000), "it stays on");
         assert!(!BufferIndex(0x1230).is_full());
+        assert_eq!(BufferIndex(u64::MAX).written(), 0x7ff_fff0, "bits 26:4");
     }
 
     #[test]

@@ -128,4 +128,12 @@ mod tests {
         assert_eq!(SERVICED_TAIL, 20);
         assert_eq!([1, 2, 8].map(serviced), [47, 54, 96]);
     }
+
+    #[test]
+    fn the_assembly_finds_the_writes_around_each_handler() {
+        let block = std::boxed::Box::new(ControlBlock::EMPTY);
+        let at = |around: &Around| (&raw const *around) as usize - (&raw const *block) as usize;
+        let AroundAll { overflow, tick, sample } = &block.around;
+        assert_eq!([OVERFLOW, TICK, SAMPLE], [at(overflow), at(tick), at(sample)]);
+    }
 }

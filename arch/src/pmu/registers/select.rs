@@ -107,8 +107,8 @@ mod tests {
         let select = EventSelect::of(0xc4, 0x0111, 3) | EventSelect::EN | EventSelect::USR;
         assert_eq!(select.bits(), 0x100_0341_11c4);
         assert_eq!((select.event(), select.umask(), select.cmask()), (0xc4, 0x0111, 3));
-        let select = AmdSelect::of(0x187, 1, 0) | AmdSelect::EN;
-        assert_eq!(select.bits(), 0x1_0040_0187);
+        let select = AmdSelect::of(0x187, 1, 3) | AmdSelect::EN;
+        assert_eq!(select.bits(), 0x1_0340_0187);
         assert_eq!(select.event(), 0x187);
     }
 

@@ -1,9 +1,11 @@
 //! PERF_METRICS in sets: each task's shares of its own slots.
 
 use super::super::contexts::Contexts;
-use super::super::job::plan;
+use super::super::job::{CountRun, Sets, plan};
 use super::super::owner::{Ask, Force, Owner, Right, Scope};
+use super::jobs::{event, item};
 use super::*;
+use crate::snippet::measure::METRICS_OVERFLOWED;
 use arch::pmu::Rings;
 use pmu_model::{Delta, Occurrence};
 use protocol::count::{AtOverflow as OfJob, CountRequest, SetOf};
@@ -130,6 +132,36 @@ fn s3_shares_of_unknown_slots_are_marked() {
         bench.run_for(&mut session, Ring::User, 1000);
         raw(&mut session, &mut bench);
         assert!(!session.metrics_overflowed(), "it has begun anew");
+        // An interrupt takes the status away; the slots have wrapped all the same.
+        bench.run_for(&mut session, Ring::User, 1 << 46);
+        bench.pmu.write_msr(arch::pmu::numbers::GLOBAL_OVF_CTRL.0, 1 << 48).unwrap();
+        raw(&mut session, &mut bench);
+        assert!(session.metrics_overflowed());
+    }
+}
+
+/// A job says it of the shares alone, and only if it was so.
+#[test]
+fn s3_a_job_marks_shares_of_unknown_slots_and_nothing_else() {
+    for (_, mut bench, driver, known) in with_metrics() {
+        let mut marks = |instructions: u64| {
+            let job = item(vec![event("topdown-retiring:u"), event("instructions:u")], 0);
+            let sets = Sets::new(&job, &known, &[0]);
+            let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+            run.start(&mut bench).unwrap();
+            run.switched(None, Some(0), &mut bench).unwrap();
+            bench.run(Ring::User, instructions);
+            run.switched(Some(0), None, &mut bench).unwrap();
+            run.stop(&mut bench).unwrap();
+            let part = run.finish(&mut bench).unwrap();
+            // In the same group, and no share.
+            assert_eq!(part.sets[0].events[1].sum.raw, instructions);
+            let events = part.sets.into_iter().flat_map(|set| set.events);
+            let marked = events.map(|one| one.remarks.iter().any(|it| it == METRICS_OVERFLOWED));
+            marked.collect::<Vec<bool>>()
+        };
+        assert_eq!(marks(1000), [false, false]);
+        assert_eq!(marks(1 << 46), [true, false]);
     }
 }
 

@@ -81,6 +81,19 @@ fn p7_i1_32_usable_bits_wrapped_1000_times_under_read_pressure() {
     }
 }
 
+/// Readings that follow at once go on from there, also in the middle of a period.
+#[test]
+fn c5_a_counter_that_goes_on_within_a_period_knows_its_value() {
+    for (model, mut bench, mut driver) in FakeMachine::all() {
+        driver.program(&mut bench, FIRST, &INSTRUCTIONS.with_interrupt()).unwrap();
+        let mode = Mode::Every(1000);
+        let count = VirtualCounter::arm(&driver, &mut bench, FIRST, mode, 5300, 300).unwrap();
+        let (value, before) = count.at_last_fold();
+        assert_eq!(driver.read(&mut bench, FIRST), Ok(value), "{model:?}");
+        assert_eq!(value.wrapping_add(before), 5300, "{model:?}");
+    }
+}
+
 #[test]
 fn c5_a_period_that_the_counter_cannot_take_is_refused() {
     let (_, mut bench, driver) = FakeMachine::all().next().unwrap();

@@ -203,7 +203,14 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
     let vectors: fn(&mut Sampling<'static>) = |item| item.vectors = true;
     let counters: fn(&mut Sampling<'static>) = |item| item.counters = vec!["r00c4".into()];
     for (model, change, parts) in [
-        (Model::Skylake, vectors, ["vectors: PEBS records of format 3", "registers has"]),
+        (
+            Model::Skylake,
+            vectors,
+            [
+                "vectors: PEBS records of format 3 have none, they came with format 4",
+                "registers has",
+            ],
+        ),
         (Model::IceLake, counters, ["counters: PEBS records of format 4", "[[count]]"]),
         (
             Model::Zen4,

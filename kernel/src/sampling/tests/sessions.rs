@@ -47,6 +47,27 @@ fn c6_each_model_says_what_it_can_tell() {
 }
 
 #[test]
+fn c6_what_a_processor_lacks_is_said() {
+    let said = |model, lose: fn(&mut Capabilities)| {
+        let mut has = Host::new(model).driver.capabilities().clone();
+        lose(&mut has);
+        let said = capability(&has, false);
+        (said.skid, said.data_address)
+    };
+    let (skid, data) = said(Model::Skylake, |has| has.pebs = false);
+    assert!(skid.contains("there is no PEBS") && data.contains("no PEBS"), "{skid}; {data}");
+    let (_, data) = said(Model::Nehalem, |has| has.memory.precise_stores = true);
+    assert!(data.ends_with("load-latency events and precise stores"), "{data}");
+    let (skid, data) = said(Model::Zen4, |has| has.ibs = None);
+    assert!(skid.contains("has no IBS") && data.contains("has no IBS"), "{skid}; {data}");
+    assert!(said(Model::Zen4, |_| ()).0.contains("without IBS (precise)"));
+    let (_, data) = said(Model::CougarCove, |has| {
+        has.architectural_pebs.as_mut().unwrap().contents.remove(arch::pmu::pebs::Contents::MEMORY);
+    });
+    assert_eq!(data, "not available: this processor's PEBS records have none");
+}
+
+#[test]
 fn c7_what_cannot_be_sampled_is_refused_by_name() {
     assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
     assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("too short"));
@@ -97,6 +118,29 @@ impl Registers for Cleared<'_> {
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
         Registers::rdpmc(self.0, index)
     }
+}
+
+/// What a unit of IBS keeps: three samples without an address, two that its filter left out, and its random periods.
+#[test]
+fn s1_the_account_of_ibs_has_what_its_unit_kept() {
+    let mut host = Host::new(Model::Zen4);
+    let item = Sampling { precise: true, ..item(&[event("r00c1", 272)], 100) };
+    let (events, _) = plan(&mut host, &item).unwrap();
+    let remarks = events[0].remarks.clone();
+    let armed = (events, Besides::default());
+    let (session, mut block) =
+        Session::arm(&mut host.pmu, &mut host.driver, &item, armed, 1).unwrap();
+    let mut unit = block.sampling().unwrap().randomised_from(1);
+    (unit.invalid, unit.filtered) = (3, 2);
+    block.sample_by(unit);
+    let account = crate::sampling::account::account;
+    let counts = account(&mut host.pmu, &host.driver, &session, &block, None).unwrap();
+    let [one] = &counts[..] else { panic!("{counts:?}") };
+    assert_eq!(one.counter.as_deref(), Some("ibs_op, by operations"));
+    assert_eq!((one.overflows, one.samples, one.dropped, one.lost), (3, 0, 0, 3));
+    assert_eq!((one.filtered, one.ended, one.witness), (2, Some(0), Some(0)));
+    assert!(one.skid.as_deref().is_some_and(|skid| skid.starts_with("0: IBS names")), "{one:?}");
+    assert!(!remarks.is_empty() && one.remarks == remarks, "{one:?}");
 }
 
 /// Half of a freeze would leave the counters frozen, as the handler that stops them lifts none.

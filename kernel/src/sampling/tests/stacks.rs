@@ -39,6 +39,7 @@ fn s2_a_sample_has_the_calls_that_led_to_it() {
             assert_eq!(all, result.events[0].samples, "{model:?}");
             assert!(stacks.stacks.len() >= 8, "{model:?}: {stacks:?}");
             for one in &stacks.stacks {
+                assert_eq!(one.ring, 0, "{model:?}: {one:?}");
                 let frames: Vec<u64> = one.frames.iter().map(|frame| number(frame.0)).collect();
                 // An interrupt comes in front of the instruction; a record is behind its own.
                 let place = if precise { (frames[0] + 1) % 10 } else { frames[0] };

@@ -47,6 +47,30 @@ pub fn digits(n: u32) -> Vec<u32> {
     out
 }
 
+/// Of references: those to replacements would be `&mut`, which is another type.
+pub fn large(list: &[u32]) -> impl Iterator<Item = &u32> {
+    list.iter().filter(|n| **n > 9)
+}
+
+/// Read where code runs, by a test as well.
+const LIMIT: u32 = 1 << 4;
+
+/// Read by the compiler too.
+const WIDTH: usize = 1 + 1;
+
+/// What is read of both.
+pub fn wide(n: u32) -> [bool; WIDTH] {
+    [n > LIMIT; WIDTH]
+}
+
+/// A guard at the first arm would keep `one` borrowed in the second.
+pub fn first(one: &mut Result<u32, Vec<u32>>) -> Option<&mut u32> {
+    match one {
+        Ok(only) => Some(only),
+        _ => one.as_mut().err().and_then(|list| list.first_mut()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,10 +84,17 @@ mod tests {
     fn tables() {
         assert_eq!(TABLE.len(), 6);
         assert_eq!(evens(5).count(), 3);
+        assert_eq!(large(&[9, 10, 11]).count(), 2);
+    }
+
+    #[test]
+    fn constants() {
+        assert_eq!((wide(LIMIT + 1), wide(16)), ([true; 2], [false; 2]));
     }
 
     #[test]
     fn lists() {
+        assert_eq!((first(&mut Ok(7)), first(&mut Err(vec![8]))), (Some(&mut 7), Some(&mut 8)));
         assert_eq!(digits(120), [0, 2, 1]);
     }
 }

@@ -127,3 +127,23 @@ fn a_block_follows_the_counters_that_interrupt_now() {
     block.follow(0b100, 0b110);
     assert_eq!((block.mask, block.gate.on()[0].value), (0b100, 0b110));
 }
+
+/// How far from the block's beginning a field of it is.
+fn at<T>(block: &ControlBlock, field: *const T) -> usize {
+    field as usize - (&raw const *block) as usize
+}
+
+#[test]
+fn the_assembly_finds_each_field_within_another() {
+    use super::offset::{CARRY, LOOK_AT, OVERFLOWS, OWED, PRESET, RELOAD, UNSAMPLED};
+    let block = &*Box::new(ControlBlock::EMPTY);
+    let writes = [block.gate.on(), block.gate.off()].map(|writes| at(block, writes.as_ptr()));
+    assert_eq!([offset::ON, offset::OFF], writes);
+    let slot = &block.slots[0];
+    let counts = [&slot.dropped, &slot.overflows].map(|field| at(block, field));
+    assert_eq!([UNSAMPLED, OVERFLOWS], counts);
+    assert_eq!([RELOAD, LOOK_AT], [&slot.reload, &slot.look_at].map(|field| at(block, field)));
+    assert_eq!([PRESET, OWED], [&slot.preset, &slot.owed].map(|field| at(block, field)));
+    assert_eq!(CARRY, at(block, &slot.carry));
+    assert_eq!(offset::TOP_HIGH, at(block, &block.top) + 4, "the upper half");
+}

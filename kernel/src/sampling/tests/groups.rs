@@ -1,0 +1,63 @@
+//! Counters whose values go into the records of others.
+
+use super::*;
+use crate::sampling::groups;
+use arch::pmu::pebs::DataConfig;
+
+/// The counters of which records are to have the values, as bits.
+fn planned(host: &mut Host, item: &Sampling) -> Result<u16, String> {
+    let (events, _) = plan(host, item).expect("an event to sample by");
+    let besides = groups::plan(&host.pmu()?, item, &events)?;
+    let mut config = DataConfig::BASIC;
+    besides.add(&mut config);
+    Ok(config.general)
+}
+
+fn beside(text: &'static str, counters: &[&'static str]) -> Sampling<'static> {
+    let counters = counters.iter().copied().map(Cow::Borrowed).collect();
+    Sampling { precise: true, keep: Keep::Samples, counters, ..item(&[event(text, 77)], 10) }
+}
+
+/// The general-purpose counters that sampling itself takes, as bits: also one that counts the same without interrupts.
+fn taken(host: &mut Host, item: &Sampling) -> u32 {
+    let (events, _) = plan(host, item).expect("an event to sample by");
+    let all = events.iter().flat_map(|one| {
+        let beside = one.witness.as_ref().map(|(counter, _)| counter.bit());
+        [one.counter.bit(), beside.unwrap_or(0)]
+    });
+    all.fold(0, |bits, bit| bits | bit) as u32
+}
+
+const SAMPLED: &str = "r00c0:counter=9";
+
+#[test]
+fn s1_records_have_every_counter_that_samples_nothing_itself() {
+    let mut host = Host::new(Model::ArrowLake);
+    let taken = taken(&mut host, &beside(SAMPLED, &[]));
+    assert!(taken & 1 << 9 != 0 && taken & 1 << 3 == 0, "{taken:#x}");
+    let free = host.driver.capabilities().general & !taken;
+    let all = vec!["r00c4"; free.count_ones() as usize];
+    assert_eq!(planned(&mut host, &beside(SAMPLED, &all)).map(u32::from), Ok(free));
+    let more = [&all[..], &["r00c4"]].concat();
+    let refused = planned(&mut host, &beside(SAMPLED, &more)).unwrap_err();
+    assert!(refused.contains("no counter that goes into records is free"), "{refused}");
+    // An event of one counter.
+    assert_eq!(planned(&mut host, &beside(SAMPLED, &["r01d1:counter=3"])), Ok(1 << 3));
+}
+
+/// Architectural PEBS says which counters may be in records.
+#[test]
+fn s1_records_have_no_counter_that_may_not_be_in_them() {
+    let host = |change: &dyn Fn(&mut u32)| {
+        let mut pmu = Registers_::new(Model::CougarCove, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
+        let mut has = find(&mut pmu).expect("a PMU");
+        change(&mut has.architectural_pebs.as_mut().expect("PEBS").general);
+        Host::of(pmu, has)
+    };
+    let taken = taken(&mut host(&|_| ()), &beside(SAMPLED, &[]));
+    assert!(taken & 1 << 5 == 0, "{taken:#x}");
+    let mut host = host(&|general| *general = taken | 1 << 5);
+    assert_eq!(planned(&mut host, &beside(SAMPLED, &["r00c4"])), Ok(1 << 5));
+    let refused = planned(&mut host, &beside(SAMPLED, &["r00c4", "r00c4"])).unwrap_err();
+    assert!(refused.contains("no counter that goes into records is free"), "{refused}");
+}
