@@ -4,11 +4,14 @@ use pmu_model::Model;
 use qemu_tests::{Guest, Ran};
 use xtask::cli::Boot;
 use xtask::machine::Given;
-use xtask::render::forms::{FormRow, rows};
+use xtask::render::forms::{FormRow, per_instruction, rows};
 
 fn run(forms: &[&str]) -> Ran {
     let forms: Vec<String> = forms.iter().map(|form| format!("{form:?}")).collect();
-    let job = format!("name = \"forms\"\n[[characterise]]\nforms = [{}]\n", forms.join(", "));
+    let job = format!(
+        "name = \"forms\"\n[[characterise]]\nforms = [{}]\nevents = [\"cycles\", \"instructions\"]\n",
+        forms.join(", ")
+    );
     Guest { pmu: Given::Emulated(Model::Skylake), ..Guest::new(Boot::Direct, &job) }.run()
 }
 
@@ -40,7 +43,7 @@ fn d2_forms_that_move_the_x87_stack_take_one_instruction_without_their_partners(
     ];
     let alone = ["fxch st", "fincstp", "ffree st"];
     let ran = run(&[&moving[..], &alone[..]].concat());
-    let rows = rows(&ran.ends_with(0).report);
+    let rows = rows(&per_instruction(&ran.ends_with(0).report));
     one_each(&rows, &moving, Some("at least"));
     one_each(&rows, &alone, None);
     let latency = |form: &str| {
@@ -62,7 +65,7 @@ fn d2_gathers_take_one_instruction_without_their_masks() {
         "vpgatherqq xmm, vm64x, xmm",
     ];
     let ran = run(&forms);
-    let rows = rows(&ran.ends_with(0).report);
+    let rows = rows(&per_instruction(&ran.ends_with(0).report));
     one_each(&rows, &forms, Some("at least"));
     for form in forms {
         let row = rows.iter().find(|row| row.form == form).unwrap();
@@ -98,7 +101,7 @@ fn d2_branches_are_measured_taken_not_taken_and_in_pairs() {
         ["je rel8 {taken}", "je rel8 {not-taken}", "jo rel32 {taken}", "jg rel32 {not-taken}"];
     let pairs = ["call rel32", "call r64", "ret"];
     let ran = run(&[&alone[..], &beside[..], &flags[..], &pairs[..]].concat());
-    let rows = rows(&ran.ends_with(0).report);
+    let rows = rows(&per_instruction(&ran.ends_with(0).report));
     one_each(&rows, &alone, None);
     one_each(&rows, &beside, Some("at least"));
     let of = |form: &str| {
@@ -146,7 +149,7 @@ fn d2_privileged_forms_change_nothing() {
     ];
     let ran = run(&[&forms[..], &["inc r64"]].concat());
     let report = &ran.ends_with(0).report;
-    let rows = rows(report);
+    let rows = rows(&per_instruction(report));
     for form in forms {
         let row = rows.iter().find(|row| row.form == form).unwrap_or_else(|| panic!("{form}"));
         let one = row.throughput.as_ref().unwrap();
