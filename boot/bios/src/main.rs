@@ -6,8 +6,8 @@
 //! each BIOS call goes from long mode all the way to real mode and back ([`loader::call`]), and nothing that a BIOS does
 //! to descriptor tables or control registers in between matters.
 //!
-//! The boot sector and what must be in real mode are assembly ([`loader::entry`]); all else runs in long mode, where
-//! the first 4 GiB are mapped one to one.
+//! The boot sector and what must be in real mode are assembly ([`loader::boot_sector`], [`loader::entry`]); all else runs
+//! in long mode, where the first 4 GiB are mapped one to one.
 #![no_std]
 #![no_main]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -1,11 +1,11 @@
-//! The boot sector, the checks of the processor, and the ways between real mode and long mode.
+//! The checks of the processor, and the ways between real mode and long mode.
 
 use core::arch::global_asm;
 
 /// Bytes of the stack in long mode.
 const STACK_BYTES: usize = 64 << 10;
 /// The stack in real mode grows down from the boot sector.
-const REAL_STACK: u32 = 0x7c00;
+pub(super) const REAL_STACK: u32 = 0x7c00;
 /// CPUID leaf 0x80000001 EDX: long mode, no-execute pages (SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.4.2).
 const LONG_MODE: u32 = 29;
 const NO_EXECUTE: u32 = 20;
@@ -18,10 +18,6 @@ const NO_EXECUTE_OFF: u32 = 34;
 const HYPERVISOR: u32 = 31;
 const EXIT_PORT: u32 = 0xf4;
 const EXIT_CRASH: u32 = 0x13;
-/// Where the BIOS parameter block of a FAT32 volume, the longest, would end (FAT specification 1.03).
-const PARAMETERS_END: u32 = 90;
-/// Sectors that the boot sector reads at a time; `link.ld` counts the reads.
-const SECTORS: u32 = 8;
 
 // CR4: PAE, OSFXSR. EFER: LME. CR0: PG, PE.
 const PAE_OSFXSR: u32 = 1 << 5 | 1 << 9;
@@ -38,124 +34,11 @@ const DATA_32: u32 = 0x18;
 const CODE_16: u32 = 0x20;
 const DATA_16: u32 = 0x28;
 
-// The boot sector: reads the rest and goes there. A BIOS enters at 0:7c00 or 7c0:0, with the drive's number in DL.
-global_asm!(
-    ".pushsection .boot, \"awx\", @progbits",
-    ".code16",
-    ".global boot_sector",
-    "boot_sector:",
-    // A jump of two bytes and a NOP, as every volume has them (FAT specification 1.03, BS_jmpBoot). The BIOS parameter block of a
-    // volume would follow, up to byte 90: some BIOSes write geometry there before they start a stick.
-    ".byte 0xeb, {parameters_end} - 2, 0x90",
-    ".org {parameters_end}",
-    "cli",
-    "cld",
-    "xor ax, ax",
-    "mov ds, ax",
-    "mov es, ax",
-    "mov ss, ax",
-    "mov sp, {stack}",
-    // A far jump to segment 0.
-    ".byte 0xea",
-    ".short 2f",
-    ".short 0",
-    "2: sti",
-    // Old BIOSes tell no number of a hard disk: then it is the first one (GRUB, grub-core/boot/i386/pc/boot.S).
-    "test dl, dl",
-    "js 2f",
-    "mov dl, 0x80",
-    "2: mov [boot_drive], dl",
-    // INT 13h, 41h: are there calls that take numbers of sectors (EDD 3.0)?
-    "mov ah, 0x41",
-    "mov bx, 0x55aa",
-    "int 0x13",
-    "jc 4f",
-    "cmp bx, 0xaa55",
-    "jne 4f",
-    "test cl, 1",
-    "jz 4f",
-    "mov cx, offset stage_reads",
-    "3: push cx",
-    "mov si, offset packet",
-    "mov ah, 0x42",
-    "mov dl, [boot_drive]",
-    "int 0x13",
-    "jc 5f",
-    "add word ptr [packet_segment], {sectors} * 512 / 16",
-    "add word ptr [packet_first], {sectors}",
-    "pop cx",
-    "dec cx",
-    "jnz 3b",
-    ".byte 0xea",
-    ".short stage",
-    ".short 0",
-    "4: mov si, offset no_extensions",
-    "jmp 6f",
-    "5: mov si, offset no_read",
-    "6: call say",
-    "stop: cli",
-    "hlt",
-    "jmp stop",
-    "",
-    // Writes the text at SI on the text screen and on COM1, at 115,200 baud, 8 data bits, no parity. A port without
-    // a device reads as all ones, so that its transmitter seems ready.
-    "say: push si",
-    "mov si, offset line_settings",
-    "mov cx, 5",
-    "2: lodsw",
-    "mov dx, ax",
-    "lodsb",
-    "out dx, al",
-    "loop 2b",
-    "pop si",
-    "3: lodsb",
-    "test al, al",
-    "jz 5f",
-    "push ax",
-    "push si",
-    "mov ah, 0x0e",
-    "mov bx, 7",
-    "int 0x10",
-    "xor cx, cx",
-    "mov dx, 0x3fd",
-    "4: in al, dx",
-    "test al, 0x20",
-    "loopz 4b",
-    "pop si",
-    "pop ax",
-    "mov dx, 0x3f8",
-    "out dx, al",
-    "jmp 3b",
-    "5: ret",
-    "",
-    // Port and value: divisor latch on, divisor 1, latch off and 8N1, FIFO on.
-    "line_settings:",
-    ".short 0x3fb", ".byte 0x80",
-    ".short 0x3f8", ".byte 1",
-    ".short 0x3f9", ".byte 0",
-    ".short 0x3fb", ".byte 3",
-    ".short 0x3fa", ".byte 1",
-    "no_extensions: .asciz \"\\r\\nbarecount: this BIOS reads no disk by sector numbers (INT 13h, 42h)\\r\\n\"",
-    "no_read: .asciz \"\\r\\nbarecount: the disk cannot be read (INT 13h, 42h)\\r\\n\"",
-    "boot_drive: .byte 0",
-    ".balign 4",
-    // What is read next: length of the packet, sectors, offset and segment of the buffer, first sector.
-    "packet: .short 16, {sectors}, 0",
-    "packet_segment: .short 0x7e00 / 16",
-    "packet_first: .quad 1",
-    // The disk's signature and its partition table follow.
-    ".org 440",
-    ".org 512",
-    ".popsection",
-    parameters_end = const PARAMETERS_END,
-    stack = const REAL_STACK,
-    sectors = const SECTORS,
-);
-
 // What the boot sector reads: checks the processor, which may be any from the 80386 on, and enters long mode.
 global_asm!(
     ".pushsection .stage, \"awx\", @progbits",
     ".code16",
+    ".global stage",
     "stage:",
     // There is CPUID if bit 21 of EFLAGS can be changed.
     "pushfd",

@@ -1,5 +1,6 @@
 //! The parts of the loader.
 
+mod boot_sector;
 mod buffer;
 mod call;
 mod console;
