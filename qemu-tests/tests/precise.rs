@@ -403,18 +403,22 @@ fn s1_records_state_the_retire_latency_of_known_code() {
         let [each] = sampled(&ran)[..] else { panic!("{model:?}: {:?}", ran.report) };
         let event = &each.events[0];
         let retired = event.retire_latency.unwrap_or_else(|| panic!("{model:?}: {event:?}"));
-        // 1,200 loads, one of both kinds in turn.
-        assert_eq!((retired.records, retired.longest), (400, 201), "{model:?}");
-        assert_eq!(retired.cycles, 200 * 201 + 200, "{model:?}");
+        // 1,200 loads, one of both kinds in turn. What interrupts touch may cost one a few cycles more.
+        assert_eq!(retired.records, 400, "{model:?}");
+        assert!((201..=231).contains(&retired.longest), "{model:?}: {retired:?}");
+        assert!((100.0..104.0).contains(&retired.mean().unwrap()), "{model:?}: {retired:?}");
         let chunks: Vec<&Samples> = ran.report.samples(each.item).collect();
         let latencies: Vec<u16> =
             chunks.iter().flat_map(|chunk| chunk.retire_latencies.iter().copied()).collect();
         assert_eq!(latencies.len(), 400, "{model:?}");
-        assert_eq!(latencies.iter().filter(|cycles| **cycles == 201).count(), 200, "{model:?}");
+        assert_eq!(latencies.iter().filter(|cycles| **cycles >= 201).count(), 200, "{model:?}");
+        let sum: u64 = latencies.iter().map(|cycles| u64::from(*cycles)).sum();
+        assert_eq!(sum, retired.cycles, "{model:?}");
         let [mean] = ran.results()[..] else { panic!("{model:?}: {:?}", ran.errors()) };
         let [_, all, some] = &mean.metrics[..] else { panic!("{model:?}: {mean:?}") };
         // 120 loads in each of ten runs: 1,200 by 256.
-        assert_eq!((all.value.median, all.retired.unwrap().period), (101.0, 5), "{model:?}");
+        assert_eq!(all.retired.unwrap().period, 5, "{model:?}");
+        assert!((all.value.median - 101.0).abs() < 2.0, "{model:?}: {all:?}");
         assert_eq!(some.retired.unwrap().period, 7, "{model:?}");
         assert!((some.value.median - 101.0).abs() < 3.0, "{model:?}: {some:?}");
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sampling::branches::{apart, check, freeze};
-use arch::pmu::{Freeze, LbrKind};
+use arch::pmu::{Capabilities, Freeze, LbrKind};
 use protocol::sampling::CallGraph;
 
 fn has(model: Model) -> Capabilities {

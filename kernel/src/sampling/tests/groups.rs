@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::sampling::groups;
+use arch::pmu::find;
 use arch::pmu::pebs::DataConfig;
+use pmu_model::{Pmu as Registers_, Timing};
 
 /// The counters of which records are to have the values, as bits.
 fn planned(host: &mut Host, item: &Sampling) -> Result<u16, String> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use arch::msr::{Absent, Msr};
+use arch::pmu::Capabilities;
 use arch::pmu::numbers::DEBUGCTL;
 use pmu_model::Pmu as Registers_;
 
