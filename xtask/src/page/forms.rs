@@ -2,7 +2,7 @@
 
 use super::Document;
 use crate::ports::Found;
-use crate::render::forms::{FormRow, Latency, broken, rows};
+use crate::render::forms::{FormRow, Latency, Throughput, broken, rows};
 use crate::render::number;
 use html_report::model::{Cell, Table, Tone};
 
@@ -49,7 +49,7 @@ pub(super) fn of(documents: &[Document]) -> Vec<Table> {
         for row in &own {
             cells.push(Cell::text(row.map(latency).unwrap_or_default()));
             let throughput = row.and_then(|row| row.throughput.as_ref());
-            cells.push(Cell::text(throughput.map(|one| one.text()).unwrap_or_default()));
+            cells.push(Cell::text(throughput.map(Throughput::text).unwrap_or_default()));
             for event in &events {
                 let count =
                     throughput.and_then(|one| one.events.iter().find(|(name, _)| name == event));

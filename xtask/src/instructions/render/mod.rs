@@ -4,6 +4,7 @@ pub mod xml;
 
 use super::{Line, Machine, Table};
 use crate::ports::Found;
+use crate::render::forms::Throughput;
 use crate::render::number;
 use crate::render::table::{Width, empty, fit};
 use serde::Serialize;
@@ -62,7 +63,7 @@ pub fn summary(table: &Table) -> String {
 }
 
 fn throughput(line: &Line) -> String {
-    line.throughput.as_ref().map(|one| one.text()).unwrap_or_default()
+    line.throughput.as_ref().map(Throughput::text).unwrap_or_default()
 }
 
 /// With what its sets are; nothing where it is not told, as the reason stands elsewhere.

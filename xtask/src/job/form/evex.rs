@@ -52,10 +52,10 @@ pub fn variants(code: Code, list: &[Operand]) -> Vec<Vec<Operand>> {
             bases.push(list);
         }
     }
-    let control = match () {
-        () if op.can_use_rounding_control() => Some(CONTROLS[0]),
-        () if op.can_suppress_all_exceptions() => Some(CONTROLS[4]),
-        () => None,
+    let control = if op.can_use_rounding_control() {
+        Some(CONTROLS[0])
+    } else {
+        op.can_suppress_all_exceptions().then_some(CONTROLS[4])
     };
     if let (None, Some(control)) = (memory, control) {
         bases.push([list, &[Operand::Control(control)]].concat());

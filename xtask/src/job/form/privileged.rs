@@ -38,7 +38,7 @@ const GS_BASE_AWAY: &str = "mov ecx, 0xc0000102";
 /// CR4.FSGSBASE, bit 16 (SDM vol. 3, 2.5).
 const FSGSBASE: &str = "mov rax, cr4\nbts rax, 16\nmov cr4, rax";
 
-static ALL: [Undone; 20] = [
+static ALL: [Undone; 19] = [
     row(&[Code::Mov_r64_cr, Code::Mov_r64_dr], "reads the register", ""),
     row(
         &[Code::Mov_cr_r64],
@@ -76,11 +76,6 @@ static ALL: [Undone; 20] = [
         &[Code::Lldt_rm16, Code::Lldt_r32m16, Code::Lldt_r64m16],
         "loads the selector that LDTR has",
         "sldt r8d\nmov [r14], r8w",
-    ),
-    row(
-        &[Code::Lmsw_rm16, Code::Lmsw_r32m16, Code::Lmsw_r64m16],
-        "writes what the low bits of CR0 are",
-        "smsw r8d\nmov [r14], r8w",
     ),
     row(
         &[Code::Rdfsbase_r32, Code::Rdfsbase_r64, Code::Rdgsbase_r32, Code::Rdgsbase_r64],

@@ -158,10 +158,10 @@ pub fn exchange(form: &Form, effects: &Effects) -> Made {
 }
 
 /// Whether a mnemonic's memory operand is a number of the x87 unit with a fraction.
-pub fn memory_of_floats(mnemonic: &str) -> Option<()> {
+pub fn takes_floats(mnemonic: &str) -> bool {
     const FLOATS: [&str; 11] =
         ["fadd", "fsub", "fsubr", "fmul", "fdiv", "fdivr", "fcom", "fcomp", "fld", "fst", "fstp"];
-    FLOATS.contains(&mnemonic).then_some(())
+    FLOATS.contains(&mnemonic)
 }
 
 /// A number near 1 as memory of so many bits has it, wherever in a row of these qwords it starts. Of 80 bits it is one

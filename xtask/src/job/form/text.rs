@@ -337,8 +337,8 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
-        if let Some(bits) = stack::memory_of_floats(&self.mnemonic).and(self.memory()) {
-            return stack::one(bits.1);
+        if let (true, Some((_, bits))) = (stack::takes_floats(&self.mnemonic), self.memory()) {
+            return stack::one(bits);
         }
         let has = |ends: [&str; 2], within: [&str; 2]| {
             let converts = name.starts_with("cvt") && within.iter().any(|part| name.contains(part));
