@@ -4,6 +4,7 @@ mod branches;
 mod edges;
 mod faults;
 mod groups;
+mod ibs;
 mod memory;
 mod precise;
 mod processors;
@@ -69,6 +70,8 @@ struct Host {
     cpu: u16,
     /// Whether interrupts as vectors were asked for, in each run of a task that was called.
     vectors: Vec<bool>,
+    /// Whether its processors were to have a PMU.
+    counts: Option<bool>,
 }
 
 impl Host {
@@ -108,6 +111,7 @@ impl Host {
             absent: false,
             cpu: 0,
             vectors: Vec::new(),
+            counts: None,
         }
     }
 
@@ -198,7 +202,8 @@ impl Sampler for Host {
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
 
-    fn gather(&mut self, cpus: &[u16], _: bool) -> Result<(), String> {
+    fn gather(&mut self, cpus: &[u16], counts: bool) -> Result<(), String> {
+        self.counts = Some(counts);
         if cpus == [0] { Ok(()) } else { Err("there is one processor".to_string()) }
     }
 
