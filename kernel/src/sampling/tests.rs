@@ -3,8 +3,9 @@
 mod branches;
 mod edges;
 mod faults;
-mod host;
 mod groups;
+mod host;
+mod ibs;
 mod memory;
 mod precise;
 mod processors;

@@ -37,6 +37,8 @@ pub(super) struct Host {
     pub(super) cpu: u16,
     /// Whether interrupts as vectors were asked for, in each run of a task that was called.
     pub(super) vectors: Vec<bool>,
+    /// Whether its processors were to have a PMU.
+    pub(super) counts: Option<bool>,
 }
 
 impl Host {
@@ -76,6 +78,7 @@ impl Host {
             absent: false,
             cpu: 0,
             vectors: Vec::new(),
+            counts: None,
         }
     }
 
@@ -166,7 +169,8 @@ impl Sampler for Host {
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
 
-    fn gather(&mut self, cpus: &[u16], _: bool) -> Result<(), String> {
+    fn gather(&mut self, cpus: &[u16], counts: bool) -> Result<(), String> {
+        self.counts = Some(counts);
         if cpus == [0] { Ok(()) } else { Err("there is one processor".to_string()) }
     }
 

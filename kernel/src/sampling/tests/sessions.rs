@@ -98,8 +98,10 @@ fn samples_of_the_emulated_pmu_are_labelled() {
     let mut host = Host::new(Model::Skylake);
     let (result, _) = run(&mut host, &item(&[event(RETIRED, 100)], 100));
     assert!(result.emulated);
+    assert_eq!(host.counts, Some(true), "each processor is to have a PMU");
     let (result, _) = run(&mut host, &Sampling { interval_ns: 100_000, ..item(&[], 1000) });
     assert!(!result.emulated && result.timer.is_some());
+    assert_eq!(host.counts, Some(false), "a timer needs none");
 }
 
 /// A machine whose firmware gives one bit of DEBUGCTL back at once.
