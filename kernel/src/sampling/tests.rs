@@ -83,6 +83,10 @@ struct Host {
     few_sources: bool,
     /// Nothing says that the PMU is emulated.
     real: bool,
+    /// Its local APIC has no extended LVT.
+    plain_apic: bool,
+    /// Samples of IBS that had no address.
+    invalid: u64,
 }
 
 impl Host {
@@ -125,6 +129,8 @@ impl Host {
             counts: None,
             few_sources: false,
             real: false,
+            plain_apic: false,
+            invalid: 0,
         }
     }
 
@@ -370,6 +376,10 @@ impl Sampler for Host {
         if self.forgets {
             block.count_addresses(&mut []);
         }
+        if let Some(mut unit) = block.sampling().copied().filter(|_| self.invalid > 0) {
+            unit.invalid = self.invalid;
+            block.sample_by(unit);
+        }
         *left = block;
     }
 
@@ -386,7 +396,7 @@ impl Sampler for Host {
     }
 
     fn has_extended_lvt(&mut self, _: u8) -> bool {
-        true
+        !self.plain_apic
     }
     fn has_emulated_pmu(&self) -> bool {
         !self.real

@@ -182,3 +182,33 @@ fn s1_single_samples_of_ibs_have_data() {
     let data: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
     assert!(data > 10 && data as u64 == result.events[0].samples, "{result:?}");
 }
+
+#[test]
+fn c7_s1_what_goes_not_with_ibs_is_refused() {
+    let said = |change: fn(&mut Sampling<'static>), plain_apic| {
+        let mut item = Sampling { precise: true, ..item(&[event("r00c1", 272)], 10) };
+        change(&mut item);
+        let mut host = Host::new(Model::Zen4);
+        host.plain_apic = plain_apic;
+        plan(&mut host, &item).map(|(_, left_out)| left_out.first().map(|one| one.reason.clone()))
+    };
+    let refused = |change, plain_apic| match said(change, plain_apic) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(|_| (), false).unwrap(), None);
+    assert!(refused(|item| item.limit_per_ms = 5, false).contains("limit-per-ms cannot change"));
+    let lvt = refused(|_| (), true);
+    assert!(lvt.contains("the local APIC has no extended LVT entry"), "{lvt}");
+    assert_eq!(said(|item| item.delivery = sampling::Delivery::Nmi, false).unwrap(), None);
+    let two = said(
+        |item| {
+            item.precise = false;
+            item.events = vec![event("ibs_op", 272), event("r00c0", 100)];
+            item.delivery = sampling::Delivery::Nmi;
+        },
+        false,
+    );
+    let reason = two.unwrap().expect("left out");
+    assert!(reason.contains("as an NMI it cannot be told from"), "{reason}");
+}

@@ -50,6 +50,30 @@ fn t8_there_is_no_estimate_where_samples_are_missing() {
     assert!(one.remarks.iter().any(|remark| remark == said), "{one:?}");
 }
 
+/// Also those that have no address.
+#[test]
+fn t8_there_is_no_estimate_where_ibs_lost_samples() {
+    let mut item = estimated("r00c1", 272, 2000);
+    item.workload.tasks[0].ring = TaskRing::User;
+    let mut host = Host::new(Model::Zen4);
+    host.invalid = 3;
+    let (result, _) = run(&mut host, &item);
+    let one = &result.events[0];
+    assert_eq!((one.lost, one.dropped, &one.qualified), (3, 0, &None));
+    assert!(one.remarks.iter().any(|it| it.contains("because 3 samples are missing")), "{one:?}");
+}
+
+#[test]
+fn t8_each_event_is_estimated_by_its_own_samples() {
+    let both = [event("r01c0:u:k:counter=1", 79), event("r81d0:counter=2", 71)];
+    let mut item = Sampling { events: both.to_vec(), ..estimated("r00c0", 79, 2000) };
+    item.workload.tasks[0].body = Cow::Borrowed(&[LOAD, 0x90, 0x90, LOAD, 0x90, 0x90]);
+    let (result, _) = run(&mut Host::new(Model::Skylake), &item);
+    let judged: Vec<u64> =
+        result.events.iter().map(|one| one.qualified.as_ref().unwrap().samples).collect();
+    assert_eq!(judged, [12_000 / 79, 4000 / 71], "{result:?}");
+}
+
 /// IBS samples every operation of ring 3 with the same chance, and a counter beside says how many there were.
 #[test]
 fn t8_ibs_estimates_what_ring_3_did() {
