@@ -104,6 +104,21 @@ proptest::proptest! {
     }
 }
 
+/// Every record that belongs to an item has its number in one place; those of the machine have none.
+#[test]
+fn the_number_of_an_item_can_be_changed() {
+    let texts = [
+        json!({ "type": "check", "item": 3, "name": "c", "expected": "", "found": "", "source": "", "outcome": "pass" }),
+        json!({ "type": "console", "item": 3, "at": 0, "text": "" }),
+    ];
+    let records = texts.map(serde_json::from_value::<Record>);
+    let samples = Record::Samples(Samples { item: 3, ..Samples::default() });
+    for mut record in records.into_iter().flatten().chain([samples]) {
+        *record.item_mut().unwrap() = 5;
+        assert_eq!(serde_json::to_value(&record).unwrap()["item"], 5, "{record:?}");
+    }
+}
+
 /// An error may be of no item, or be followed by the item's own end.
 #[test]
 fn an_error_ends_its_item_unless_more_follows() {
