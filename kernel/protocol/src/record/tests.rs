@@ -108,12 +108,23 @@ proptest::proptest! {
 #[test]
 fn the_number_of_an_item_can_be_changed() {
     let texts = [
-        json!({ "type": "check", "item": 3, "name": "c", "expected": "", "found": "", "source": "", "outcome": "pass" }),
-        json!({ "type": "console", "item": 3, "at": 0, "text": "" }),
+        json!({ "type": "check", "item": 3, "name": "c", "verdict": "pass", "expected": "", "seen": "", "source": "" }),
+        json!({ "type": "console", "item": 3, "number": 1, "what": "waits", "tsc": 0 }),
+        json!({ "type": "cpuid", "item": 3, "cpu": 0, "answers": [] }),
+        json!({ "type": "msrs", "item": 3, "cpu": 0, "found": true, "values": [], "absent": [] }),
+        json!({ "type": "acpi", "item": 3, "tables": [] }),
+        json!({ "type": "measure", "item": 3, "name": "m", "unit": "", "runs": 1, "min": 0, "median": 0, "max": 0 }),
     ];
-    let records = texts.map(serde_json::from_value::<Record>);
+    let records = texts.map(|text| {
+        serde_json::from_value::<Record>(text.clone())
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+    });
+    let suite = json!({
+        "type": "suite", "item": 3, "name": "s", "passed": 1, "failed": 0, "skipped": 0, "known_errata": 0, "lacks": [],
+    });
+    let suite = serde_json::from_value::<Record>(suite).unwrap();
     let samples = Record::Samples(Samples { item: 3, ..Samples::default() });
-    for mut record in records.into_iter().flatten().chain([samples]) {
+    for mut record in records.into_iter().chain([samples, suite]) {
         *record.item_mut().unwrap() = 5;
         assert_eq!(serde_json::to_value(&record).unwrap()["item"], 5, "{record:?}");
     }
