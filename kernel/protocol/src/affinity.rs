@@ -125,6 +125,15 @@ mod tests {
         assert!(workload.moves() && !self::workload(&tasks[3..4]).moves());
     }
 
+    /// A workload that was not checked may have a task that is its own parent.
+    #[test]
+    fn i8_a_task_that_is_its_own_parent_is_on_the_boot_processor() {
+        let own = workload(&[on(None, None, Some(0))]);
+        assert_eq!((own.cpus_of(0), own.cpus_of_family(0), own.cpu_of(0)), (vec![0], vec![0], 0));
+        let all: Vec<u16> = (0..=MAX_CPU).collect();
+        assert_eq!(check(&workload(&[on(Some(&all), None, None)])), Ok(()), "each of them once");
+    }
+
     #[test]
     fn i8_bad_affinities_are_refused_by_the_name_of_the_task() {
         for (bad, part) in [

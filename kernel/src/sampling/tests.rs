@@ -7,11 +7,14 @@ mod groups;
 mod host;
 mod ibs;
 mod memory;
+mod only;
+mod plan;
 mod precise;
 mod processors;
 mod sessions;
 mod stacks;
 mod tasks;
+mod whole;
 
 use super::plan::MIN_PERIOD;
 use super::*;

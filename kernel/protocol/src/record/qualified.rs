@@ -105,6 +105,9 @@ mod tests {
             assert_eq!(one.between, between, "{samples}, {passed}");
             assert_eq!(one.estimate, 1_000_000 * passed / samples);
         }
+        // Outwards, however large: exact bounds are 236,589,593,615,487.3 and 763,410,406,384,512.7.
+        let large = Qualified::new(["", ""], 1_000_000_000_000_000, 10, 5).unwrap();
+        assert_eq!(large.between, [236_589_528_667_206, 763_410_471_332_794]);
         assert_eq!(Qualified::new(["", ""], 5, 0, 0), None);
         assert_eq!(
             of(1000, 333).to_string(),

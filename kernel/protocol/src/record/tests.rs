@@ -70,3 +70,105 @@ fn an_emulated_pmu_is_one_processors_unless_it_says_more() {
     assert_eq!(read(r#"{"model": 4, "tsc_shift": 6}"#).unwrap(), 1);
     assert_eq!(read(r#"{"model": 4, "tsc_shift": 6, "processors": 3}"#).unwrap(), 3);
 }
+
+/// What each kind of item has of its own is found through the item: its name, its code, and which record ends it.
+fn is_itself(mut item: crate::job::Item<'static>) {
+    let whole = serde_json::to_value(&item).unwrap();
+    let (kind, own) = whole.as_object().unwrap().iter().next().unwrap();
+    let name = own.get("name").or_else(|| own["snippet"].get("name")).and_then(Value::as_str);
+    assert_eq!(Some(item.name()), name, "{kind}");
+    assert_eq!(item.part().snippet().is_some(), item.part_mut().snippet_mut().is_some(), "{kind}");
+    let runs = item.part().snippet().map_or(1, |snippet| snippet.runs);
+    for mut record in ends() {
+        let ends_it = match &record {
+            Record::Result(_) => kind == "Snippet" && runs == 1,
+            Record::Exact(_) => kind == "Exact",
+            Record::Tasks(_) => kind == "Tasks",
+            Record::Count(_) => kind == "Count",
+            Record::Processors(_) => kind == "Processors",
+            Record::Sample(_) => kind == "Sample",
+            Record::History(_) => kind == "History",
+            _ => false,
+        };
+        let found = record.result().is_some_and(|result| result.is_of(&item));
+        assert_eq!(found, ends_it, "{kind}: {record:?}");
+        assert_eq!(record.item_mut().map(|number| *number), Some(3));
+        assert!(record.ends_item(), "{record:?}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_item_is_ended_by_the_record_of_its_kind(job in crate::job::tests::any_job()) {
+        job.items.into_iter().for_each(is_itself);
+    }
+}
+
+/// Every record that belongs to an item has its number in one place; those of the machine have none.
+#[test]
+fn the_number_of_an_item_can_be_changed() {
+    let texts = [
+        json!({ "type": "check", "item": 3, "name": "c", "verdict": "pass", "expected": "", "seen": "", "source": "" }),
+        json!({ "type": "console", "item": 3, "number": 1, "what": "waits", "tsc": 0 }),
+        json!({ "type": "cpuid", "item": 3, "cpu": 0, "answers": [] }),
+        json!({ "type": "msrs", "item": 3, "cpu": 0, "found": true, "values": [], "absent": [] }),
+        json!({ "type": "acpi", "item": 3, "tables": [] }),
+        json!({ "type": "measure", "item": 3, "name": "m", "unit": "", "runs": 1, "min": 0, "median": 0, "max": 0 }),
+    ];
+    let records = texts.map(|text| {
+        serde_json::from_value::<Record>(text.clone())
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+    });
+    let suite = json!({
+        "type": "suite", "item": 3, "name": "s", "passed": 1, "failed": 0, "skipped": 0, "known_errata": 0, "lacks": [],
+    });
+    let suite = serde_json::from_value::<Record>(suite).unwrap();
+    let samples = Record::Samples(Samples { item: 3, ..Samples::default() });
+    for mut record in records.into_iter().chain([samples, suite]) {
+        *record.item_mut().unwrap() = 5;
+        assert_eq!(serde_json::to_value(&record).unwrap()["item"], 5, "{record:?}");
+    }
+}
+
+/// An error may be of no item, or be followed by the item's own end.
+#[test]
+fn an_error_ends_its_item_unless_more_follows() {
+    let ends = |own: Value| {
+        let mut whole = json!({ "type": "error", "code": "bad_job", "text": "" });
+        own.as_object().unwrap().iter().for_each(|(key, value)| whole[key] = value.clone());
+        serde_json::from_value::<Record>(whole).unwrap().ends_item()
+    };
+    let all = [json!({ "item": 3 }), json!({ "item": 3, "more": true }), json!({})].map(ends);
+    assert_eq!(all, [true, false, false]);
+}
+
+/// A figure that is 0 is left out, as is the boot processor; all else is said, and comes back.
+#[test]
+fn what_is_not_zero_is_said() {
+    let said = |value: &Value, field: &str| value.get(field).and_then(Value::as_u64);
+    let suite = |known_behaviours| Suite {
+        item: 0,
+        name: "s".into(),
+        passed: 1,
+        failed: 0,
+        skipped: 0,
+        known_errata: 0,
+        known_behaviours,
+        emulated: false,
+        reason: None,
+        lacks: Vec::new(),
+    };
+    let to = |value: Result<Value, serde_json::Error>| value.unwrap();
+    for (number, expected) in [(0, None), (3, Some(3))] {
+        let one = to(serde_json::to_value(suite(number)));
+        assert_eq!(said(&one, "known_behaviours"), expected);
+        let noise = NoiseFacts { raised: number, ..NoiseFacts::default() };
+        assert_eq!(said(&to(serde_json::to_value(noise)), "raised"), expected);
+        let energy = CountedEnergy { reader: number, ..CountedEnergy::default() };
+        assert_eq!(said(&to(serde_json::to_value(energy)), "reader"), expected);
+        let sampled = SampledCount { filtered: number.into(), ..SampledCount::default() };
+        assert_eq!(said(&to(serde_json::to_value(sampled)), "filtered"), expected);
+        let samples = Samples { cpu: number as u16, ..Samples::default() };
+        assert_eq!(said(&to(serde_json::to_value(samples)), "cpu"), expected);
+    }
+}

@@ -46,6 +46,7 @@ mod tests {
         assert_eq!((one.runs, one.least, one.median, one.ninetieth, one.most), (1, 7, 7, 7, 7));
         // Of three the second is not longer than two thirds of them alone.
         assert_eq!(Times::of(&mut [3, 1, 2]).ninetieth, 3);
+        assert_eq!(Times::of(&mut [2, 1]).median, 1, "the lower one of two");
         assert_eq!(Times::of(&mut []), Times::default());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sampling::groups;
+use arch::pmu::Counter;
 use arch::pmu::find;
 use arch::pmu::pebs::DataConfig;
 use pmu_model::{Pmu as Registers_, Timing};
@@ -62,4 +63,33 @@ fn s1_records_have_no_counter_that_may_not_be_in_them() {
     assert_eq!(planned(&mut host, &beside(SAMPLED, &["r00c4"])), Ok(1 << 5));
     let refused = planned(&mut host, &beside(SAMPLED, &["r00c4", "r00c4"])).unwrap_err();
     assert!(refused.contains("no counter that goes into records is free"), "{refused}");
+}
+
+#[test]
+fn s1_values_begin_anew_with_each_start() {
+    let mut host = Host::new(Model::ArrowLake);
+    let item = beside(SAMPLED, &["r00c4"]);
+    let (events, _) = plan(&mut host, &item).unwrap();
+    let besides = groups::plan(&host.pmu().unwrap(), &item, &events).unwrap();
+    let counter = Counter::General(planned(&mut host, &item).unwrap().trailing_zeros() as u8);
+    let armed = Session::arm(&mut host.pmu, &mut host.driver, &item, (events, besides), 1);
+    let (mut session, mut block) = armed.unwrap();
+    host.driver.write(&mut host.pmu, counter, 5).unwrap();
+    session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
+    assert_eq!(host.driver.read(&mut host.pmu, counter), Ok(0));
+}
+
+/// Where records have no general registers, only an item that asks for some is refused.
+#[test]
+fn c7_s1_registers_are_refused_where_records_have_none() {
+    let mut pmu = Registers_::new(Model::CougarCove, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
+    let mut has = find(&mut pmu).expect("a PMU");
+    let contents = &mut has.architectural_pebs.as_mut().expect("PEBS").contents;
+    contents.remove(arch::pmu::pebs::Contents::GENERAL);
+    let mut host = Host::of(pmu, has);
+    let mut item = beside(SAMPLED, &["r00c4"]);
+    assert!(planned(&mut host, &item).is_ok());
+    item.registers = 8;
+    let refused = planned(&mut host, &item).unwrap_err();
+    assert!(refused.contains("registers: this processor's PEBS records have none"), "{refused}");
 }

@@ -1,12 +1,16 @@
 //! A machine whose tasks are one-byte instructions.
 
 use super::*;
+use arch::pmu::data_source::Told;
 use arch::pmu::driver::Write;
-use arch::pmu::pmi::{Interrupted, Raw, drain, note_tick, pause, resume, service, tick};
+use arch::pmu::pmi::{
+    Access, Accesses, Interrupted, Raw, drain, note_tick, pause, resume, service, tick,
+};
 use arch::pmu::{Capabilities, Missing, find, trial};
+use pmu_model::uarch::{Access as Access_, AccessKind};
 use pmu_model::{
-    Branch, BranchKind, Delta, Mutation, Occurrence, Outcome, Pmu as Registers_, Retirement, Ring,
-    Timing,
+    Branch, BranchKind, Delta, Mutation, Occurrence, Outcome, PageSize, Pmu as Registers_,
+    Retirement, Ring, Timing,
 };
 use protocol::record::{Hex, Ticks};
 
@@ -39,6 +43,14 @@ pub(super) struct Host {
     pub(super) vectors: Vec<bool>,
     /// Whether its processors were to have a PMU.
     pub(super) counts: Option<bool>,
+    /// There is one place for the sources of accesses.
+    pub(super) few_sources: bool,
+    /// Nothing says that the PMU is emulated.
+    pub(super) real: bool,
+    /// Its local APIC has no extended LVT.
+    pub(super) plain_apic: bool,
+    /// Samples of IBS that had no address.
+    pub(super) invalid: u64,
 }
 
 impl Host {
@@ -79,6 +91,10 @@ impl Host {
             cpu: 0,
             vectors: Vec::new(),
             counts: None,
+            few_sources: false,
+            real: false,
+            plain_apic: false,
+            invalid: 0,
         }
     }
 
@@ -94,11 +110,20 @@ impl Host {
         let mut retired = Retirement { ip: rip, next, tsc: self.tsc, ..Retirement::default() };
         retired.registers[3] = next;
         retired.vectors = core::array::from_fn(|half| next + half as u64);
+        // What IBS reports of an access beside it.
+        let access = |linear, kind| {
+            let (physical, physical_next_page, bytes) = (linear, 0, 8);
+            let (locked, page_bits) = (false, 12);
+            let access =
+                Access_ { linear, physical, physical_next_page, bytes, kind, locked, page_bits };
+            Some((access, PageSize::Small))
+        };
         let mut adds = |list: &[Occurrence]| list.iter().for_each(|&one| delta.add(one, 1));
         match byte {
             LOAD => {
                 adds(&[Occurrence::Load, Occurrence::LoadL1Hit]);
-                retired.load = Some(DATA + 8 * (self.tsc % 4));
+                let at = DATA + 8 * (self.tsc % 4);
+                (retired.load, retired.sampled.access) = (Some(at), access(at, AccessKind::Load));
             }
             FAR => {
                 adds(&[Occurrence::Load, Occurrence::LoadLlcMiss, Occurrence::LoadWalk]);
@@ -120,6 +145,7 @@ impl Host {
             let (from, to, taken, mispredicted) = (rip, next, true, false);
             let branch = Branch { from, to, kind, taken, mispredicted, ring, cycles: 7 };
             self.pmu.record_branch(&branch);
+            retired.sampled.branch = Some(branch);
         }
         arch::pmu::model::retire(&mut self.pmu, &delta, &retired)
     }
@@ -294,7 +320,13 @@ impl Sampler for Host {
     }
 
     fn deliver(&mut self, _: u16, block: &ControlBlock, _: Delivery, timer: Option<Interval>) {
-        self.block = Some(block.clone());
+        let mut block = block.clone();
+        if let Some(accesses) = block.accesses().filter(|_| self.few_sources) {
+            let [sources, addresses] = [1, 64].map(|len| vec![Access::default(); len].leak());
+            let few = Accesses::new(*accesses.words(), sources, addresses).expect("places");
+            block.count_accesses(few.telling(u64::MAX, Told::Load));
+        }
+        self.block = Some(block);
         self.masked = false;
         // The timer counts as fast as the TSC.
         self.timer = timer.map(|interval| u64::from(interval.count) << interval.divider);
@@ -307,6 +339,10 @@ impl Sampler for Host {
         drain(&mut block, self, &Interrupted::default());
         if self.forgets {
             block.count_addresses(&mut []);
+        }
+        if let Some(mut unit) = block.sampling().copied().filter(|_| self.invalid > 0) {
+            unit.invalid = self.invalid;
+            block.sample_by(unit);
         }
         *left = block;
     }
@@ -324,9 +360,9 @@ impl Sampler for Host {
     }
 
     fn has_extended_lvt(&mut self, _: u8) -> bool {
-        true
+        !self.plain_apic
     }
     fn has_emulated_pmu(&self) -> bool {
-        true
+        !self.real
     }
 }

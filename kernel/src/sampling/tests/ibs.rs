@@ -153,3 +153,63 @@ fn s1_a_task_that_ibs_samples_runs_under_the_scheduler() {
     };
     assert_eq!([false, true].map(sampled), [1, 0], "runs of a task that was called");
 }
+
+/// A sample of a branch says where it was and what became of it; what finds no place is counted.
+#[test]
+fn s1_branches_that_ibs_sampled_have_their_outcome() {
+    let sampled = |capacity| {
+        let mut item = Sampling { precise: true, capacity, ..item(&[event("r00c1", 272)], 6000) };
+        item.workload.tasks[0].body = Cow::Borrowed(&[JUMP; 10]);
+        run(&mut Host::new(Model::Zen4), &item).0
+    };
+    let result = sampled(64);
+    let all: u64 = result.outcomes.iter().map(|one| one.count).sum();
+    assert!(all > 100 && all == result.events[0].samples, "{result:?}");
+    assert!(result.outcomes.iter().all(|one| one.taken == one.count), "{result:?}");
+    assert_eq!(result.outcomes_elsewhere, 0);
+    let result = sampled(1);
+    let [one] = &result.outcomes[..] else { panic!("{result:?}") };
+    assert!(result.outcomes_elsewhere > 0, "{result:?}");
+    assert_eq!(one.count + result.outcomes_elsewhere, all, "{result:?}");
+}
+
+/// A log has room for what each sample says of its data.
+#[test]
+fn s1_single_samples_of_ibs_have_data() {
+    let mut item =
+        Sampling { precise: true, keep: Keep::Samples, ..item(&[event("r00c1", 272)], 900) };
+    item.workload.tasks[0].body = Cow::Borrowed(&[LOAD; 10]);
+    let (result, chunks) = run(&mut Host::new(Model::Zen4), &item);
+    let data: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+    assert!(data > 10 && data as u64 == result.events[0].samples, "{result:?}");
+}
+
+#[test]
+fn c7_s1_what_goes_not_with_ibs_is_refused() {
+    let said = |change: fn(&mut Sampling<'static>), plain_apic| {
+        let mut item = Sampling { precise: true, ..item(&[event("r00c1", 272)], 10) };
+        change(&mut item);
+        let mut host = Host::new(Model::Zen4);
+        host.plain_apic = plain_apic;
+        plan(&mut host, &item).map(|(_, left_out)| left_out.first().map(|one| one.reason.clone()))
+    };
+    let refused = |change, plain_apic| match said(change, plain_apic) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(|_| (), false).unwrap(), None);
+    assert!(refused(|item| item.limit_per_ms = 5, false).contains("limit-per-ms cannot change"));
+    let lvt = refused(|_| (), true);
+    assert!(lvt.contains("the local APIC has no extended LVT entry"), "{lvt}");
+    assert_eq!(said(|item| item.delivery = sampling::Delivery::Nmi, false).unwrap(), None);
+    let two = said(
+        |item| {
+            item.precise = false;
+            item.events = vec![event("ibs_op", 272), event("r00c0", 100)];
+            item.delivery = sampling::Delivery::Nmi;
+        },
+        false,
+    );
+    let reason = two.unwrap().expect("left out");
+    assert!(reason.contains("as an NMI it cannot be told from"), "{reason}");
+}

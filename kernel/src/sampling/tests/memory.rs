@@ -84,6 +84,57 @@ fn s1_single_samples_have_their_source_and_latency() {
     }
 }
 
+/// The words that ask for precision change nothing: these are precise in any case.
+#[test]
+fn s1_mem_loads_are_precise_with_and_without_the_word() {
+    for text in ["mem-loads:counter=2:p", "mem-loads:counter=2:pp"] {
+        let (result, _) = run(&mut Host::new(Model::Skylake), &of(text, &[LOAD, LOAD, FAR]));
+        assert_eq!(result.events[0].samples, 6000 / 64, "{text}");
+    }
+}
+
+/// Rows are of their own event and their own task.
+#[test]
+fn s1_accesses_are_those_of_their_event_and_of_their_task() {
+    let both = [event("r01c0:counter=1", 640), event("mem-loads:counter=2", 64)];
+    let mut item = item(&both, 2000);
+    item.precise = true;
+    item.workload.tasks[0].body = Cow::Borrowed(&[LOAD, LOAD, FAR]);
+    item.workload.tasks.extend_from_within(..);
+    item.workload.tasks.iter_mut().for_each(|task| task.ring = TaskRing::User);
+    let (result, _) = run(&mut Host::new(Model::Skylake), &item);
+    let sources = result.sources.iter().filter(|row| row.event == 1);
+    assert_eq!(sources.map(|row| row.count).sum::<u64>(), result.events[1].samples, "{result:?}");
+    let rows = |event| result.data.iter().filter(move |row| row.event == event);
+    let counts = [0, 1].map(|event| rows(event).map(|row| row.count).sum::<u64>());
+    assert_eq!(counts, [result.events[0].samples, result.events[1].samples], "{result:?}");
+    let mut tasks: Vec<u32> = result.data.iter().map(|row| row.task).collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    assert_eq!(tasks, [0, 1], "{result:?}");
+}
+
+/// What finds no place among the sources is counted.
+#[test]
+fn s1_sources_without_a_place_are_counted() {
+    let mut host = Host::new(Model::SapphireRapids);
+    host.few_sources = true;
+    let (result, _) = run(&mut host, &of("mem-loads:counter=1", &[LOAD, LOAD, FAR]));
+    let [one] = &result.sources[..] else { panic!("{result:?}") };
+    assert!(one.count > 0 && result.sources_elsewhere > 0, "{result:?}");
+    assert_eq!(one.count + result.sources_elsewhere, result.events[0].samples);
+}
+
+/// A record of single samples has a thousand words at most, of which a sample with its data takes four.
+#[test]
+fn s1_records_of_single_samples_stay_short() {
+    let mut item = of("mem-loads:counter=1", &[LOAD, LOAD, FAR]);
+    (item.keep, item.capacity, item.workload.tasks[0].turns) = (Keep::Samples, 1000, 20_000);
+    let (_, chunks) = run(&mut Host::new(Model::SapphireRapids), &item);
+    let sizes: Vec<usize> = chunks.iter().map(|chunk| chunk.data.len()).collect();
+    assert_eq!(sizes, [250, 250, 250, 187]);
+}
+
 #[test]
 fn s1_mem_stores_tell_what_their_processor_has() {
     for (model, level, latency) in [
@@ -100,6 +151,7 @@ fn s1_mem_stores_tell_what_their_processor_has() {
         assert_eq!((seen[0].0, seen[0].2, seen[0].4), (level, 31, latency), "{model:?}");
         assert!(result.sources.iter().all(|one| one.store), "{model:?}");
         assert_eq!(result.data.len(), 1, "{model:?}");
+        assert_eq!(result.data[0].latency.is_some(), latency > 0, "{model:?}");
         assert_eq!(result.data[0].address.0, FAR_DATA + 8);
     }
 }

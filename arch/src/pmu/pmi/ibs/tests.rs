@@ -354,3 +354,14 @@ fn t5_an_interrupt_behind_a_closed_gate_lets_nothing_go_on() {
         [true, false, false]
     );
 }
+
+/// Marsaglia's generator of 32 bits (13, 17, 5), from 1 on: known numbers.
+#[test]
+fn s1_random_periods_follow_the_generator_that_is_named() {
+    let all = Features::from_bits_retain(u32::MAX);
+    let period = Period::new(Unit::Op, true, 4096, all).unwrap().randomised(all).unwrap();
+    let first = RandomPeriods::new(1, &period);
+    let second = first.next(&period);
+    let states = [first.state, second.state, second.next(&period).state];
+    assert_eq!(states, [270_369, 67_634_689, 2_647_435_461]);
+}

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bits::Bits;
-use crate::job::Difference;
+use crate::facts::{Parts, Watch};
+use crate::job::{Difference, Facts};
 use crate::program::{Call, LOWEST, MAX_PROGRAMS};
 use crate::sampling::{Delivery, SampledEvent};
 use crate::workload::tests::task;
@@ -202,4 +203,23 @@ fn x3_a_task_names_one_of_the_programs_that_there_can_be() {
     assert_eq!(check(MAX_PROGRAMS as u16 - 1), None);
     let over = check(MAX_PROGRAMS as u16).unwrap();
     assert!(over.contains("the program's number is 256; it must be 0 to 255"), "{over}");
+}
+
+#[test]
+fn d3_a_fact_sheet_has_memory_of_a_power_of_two_or_none() {
+    let check = |bytes, memory, threshold_ns| {
+        let parts = Parts { memory, core: true, cores: false, noise: false };
+        let watch = Watch { threshold_ns, ..Watch::default() };
+        let item = Item::Facts(Facts { name: "f".into(), bytes, parts, watch });
+        assert_eq!(item.name(), "f");
+        said(item).is_none()
+    };
+    let with =
+        [4 << 20, 8 << 20, 12 << 20, 1 << 37, 1 << 38, 0].map(|bytes| check(bytes, true, 50));
+    assert_eq!(with, [false, true, false, true, false, false]);
+    assert_eq!([0, 5].map(|bytes| check(bytes, false, 50)), [true, false], "without memory");
+    assert_eq!(
+        [49, 1_000_000_000, 1_000_000_001].map(|ns| check(0, false, ns)),
+        [false, true, false]
+    );
 }
