@@ -14,6 +14,8 @@ mod processors;
 mod sample;
 mod snippet;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use crate::digest;
 use crate::job::{Conformance, Count, Exact, Facts, History, Processors, Sampling, Snippet, Tasks};

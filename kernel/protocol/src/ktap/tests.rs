@@ -207,3 +207,25 @@ fn x6_a_lost_line_costs_what_it_costs_without_ktap() {
     assert_eq!((records, problems), (2, vec![Problem::Lost(1..=1)]));
     assert_eq!(foreign, ["# ＃UD", "not ok 2 - second # ERROR"]);
 }
+
+/// Each boot has its own version and plan, before its start record.
+#[test]
+fn x6_the_points_of_a_second_boot_follow_from_its_own_records() {
+    let boot = |name: &str| {
+        let mut ktap = Ktap::new(1);
+        let start = r#"{"type":"start","program":"barecount","version":"0","protocol":1,"image_base":"0x0","tsc":[0,1]}"#;
+        let mut wire = lines(&ktap.head());
+        for (seq, json) in (0..).zip([start.to_string(), result(0, name, PASS)]) {
+            let record = record(&json);
+            wire.push(DIAGNOSTIC.to_string() + &line::encode(seq, &record));
+            wire.extend(lines(&ktap.behind(&record)));
+        }
+        wire
+    };
+    let (first, second) = (boot("first"), boot("second"));
+    assert!(second.iter().any(|line| line.starts_with("ok 1 - second")), "{second:?}");
+    let (records, foreign, problems) = read(&[&first[..], &second[..]].concat());
+    assert_eq!((records, foreign), (4, Vec::new()));
+    let line = first.len() as u64 + 3;
+    assert_eq!(problems, [Problem::Restarted { line, after: 1 }, Problem::NoEnd { last: Some(1) }]);
+}

@@ -173,6 +173,15 @@ mod tests {
         ] {
             assert_eq!(data(at, on), Ok(()), "{at:?} {on:?}");
         }
+        // RSP has half of the stack on either side, each other one half of its memory area.
+        for (number, around) in (0..).zip([16 << 10, 8 << 10, 8 << 10, 8 << 10, 8 << 10]) {
+            for (offset, fits) in
+                [(-around, true), (around - 1, true), (-around - 1, false), (around, false)]
+            {
+                let answer = data(register(number, offset), GateOn::Write(1));
+                assert_eq!(answer.is_ok(), fits, "{number} {offset}: {answer:?}");
+            }
+        }
         for (at, on, part) in [
             (
                 register(4, 8192 - 4),

@@ -10,6 +10,7 @@ use crate::workload::Workload;
 use alloc::string::ToString;
 
 mod combined;
+mod counting;
 pub(super) mod edges;
 mod figures;
 

@@ -124,7 +124,13 @@ fn the_number_of_an_item_can_be_changed() {
     });
     let suite = serde_json::from_value::<Record>(suite).unwrap();
     let samples = Record::Samples(Samples { item: 3, ..Samples::default() });
-    for mut record in records.into_iter().chain([samples, suite]) {
+    let error = json!({ "type": "error", "item": 3, "code": "bad_job", "text": "" });
+    let crash = json!({
+        "type": "crash", "item": 3, "kind": "panic", "text": "", "backtrace": [],
+        "registers": serde_json::to_value(Registers::default()).unwrap(),
+    });
+    let failures = [error, crash].map(|json| serde_json::from_value::<Record>(json).unwrap());
+    for mut record in records.into_iter().chain([samples, suite]).chain(failures) {
         *record.item_mut().unwrap() = 5;
         assert_eq!(serde_json::to_value(&record).unwrap()["item"], 5, "{record:?}");
     }
@@ -171,4 +177,20 @@ fn what_is_not_zero_is_said() {
         let samples = Samples { cpu: number as u16, ..Samples::default() };
         assert_eq!(said(&to(serde_json::to_value(samples)), "cpu"), expected);
     }
+}
+
+/// Bytes of memory that are left out are said if there are any.
+#[test]
+fn memory_that_the_mtrrs_leave_uncached_is_said_if_there_is_some() {
+    let machine = |bytes: u64| {
+        let whole = json!({
+            "vendor": "", "brand": "", "family": 6, "model": 1, "stepping": 1, "memory_bytes": 1,
+            "topology": { "apic_id": 0, "threads_per_core": 1, "threads_per_package": 1 },
+            "tsc": { "hz": 1, "source": "cpuid", "invariant": true }, "apic": { "mode": "xapic", "timer_hz": 1 },
+            "memory_uncached_bytes": bytes,
+        });
+        let machine = serde_json::from_value::<Machine>(whole).unwrap();
+        serde_json::to_value(machine).unwrap().get("memory_uncached_bytes").cloned()
+    };
+    assert_eq!([0, 4096].map(machine), [None, Some(Value::from(4096))]);
 }

@@ -98,6 +98,8 @@ fn walk(tenths: u64, expected: std::ops::RangeInclusive<u64>) -> String {
 }
 
 #[cfg(test)]
+mod edges;
+#[cfg(test)]
 mod tests {
     use super::*;
     use protocol::record::{CurvePoint, PolicySequence};
