@@ -67,7 +67,8 @@ fn value(record: &Record, name: &str) -> Option<f64> {
 
 #[test]
 fn m15_a_task_that_did_not_exit_fails_each_kind_that_runs_tasks() {
-    let kinds: [&dyn Fn(&[Value]) -> Record; 3] =
+    type Made<'a> = &'a dyn Fn(&[Value]) -> Record;
+    let kinds: [Made<'_>; 3] =
         [&|all| count(all, json!({})), &|all| tasks(all, json!({})), &sample];
     for kind in kinds {
         for (end, verdict) in
