@@ -15,6 +15,8 @@ use protocol::record::{Counting, Uncounted};
 pub struct Wanted {
     /// What the figure is called: the label that the job gives it, or its text.
     pub event: String,
+    /// What is counted, by perf's name of the unit.
+    pub name: String,
     /// The event.
     pub what: Event,
 }
@@ -37,7 +39,8 @@ impl Wanted {
         };
         let what = Event { unit, select: event.select, filter: event.filter, first: event.first };
         let label = request.attributes.label.as_ref().unwrap_or(&request.text);
-        Some(Ok(Self { event: label.clone(), what }))
+        let name = format!("{}/config={:#x}/", event.unit.name(), event.select);
+        Some(Ok(Self { event: label.clone(), name, what }))
     }
 }
 
@@ -46,6 +49,8 @@ impl Wanted {
 pub struct Counted {
     /// What it is called.
     pub event: String,
+    /// What is counted, by perf's name of the unit.
+    pub name: String,
     /// Where it is counted.
     pub placed: Placed,
 }
@@ -97,8 +102,8 @@ pub fn rounds(
     }
     let Ok(uncore) = uncore else { return Vec::new() };
     let counted = |placed: Placed| {
-        let name = names.iter().find(|known| known.what == placed.event)?;
-        Some(Counted { event: name.event.clone(), placed })
+        let known = names.iter().find(|known| known.what == placed.event)?;
+        Some(Counted { event: known.event.clone(), name: known.name.clone(), placed })
     };
     uncore
         .rounds(&groups)
@@ -133,15 +138,9 @@ pub fn programmed(
 }
 
 fn named(one: &Counted, (units, msr): (u32, u32), pass: u32) -> (String, Counting) {
-    let Event { unit, select, .. } = one.placed.event;
-    let unit = match unit {
-        Unit::Clock => uncore::Unit::Clock,
-        Unit::Arbiter => uncore::Unit::Arbiter,
-        Unit::Caching => uncore::Unit::Caching,
-    };
-    let counter =
-        format!("counter {} of the package's {}, MSR {msr:#x}", one.placed.counter, unit.name());
-    let name = format!("{}/config={select:#x}/", unit.name());
+    let unit = one.name.split('/').next().unwrap_or_default();
+    let counter = format!("counter {} of the package's {unit}, MSR {msr:#x}", one.placed.counter);
+    let name = one.name.clone();
     (one.event.clone(), Counting { name, counter, pass, units, ..Counting::default() })
 }
 

@@ -63,7 +63,7 @@ fn holds(range: &Range<usize>, place: &Place) -> bool {
     range.start <= place.bytes.start && place.bytes.end <= range.end
 }
 
-/// The mutants that give an arm a guard between the places of an error: what an arm borrows, the arms behind one with a
+/// The mutants that give an arm a guard between the places of an error: what an arm borrows, the arms after one with a
 /// guard may not.
 fn guards(error: &Error, copy: &Copy) -> Vec<usize> {
     let mut numbers = Vec::new();

@@ -158,7 +158,7 @@ fn s3_metrics_of_the_uncore_are_of_snippets_alone() {
         fs::write(folder.path().join("job.toml"), &job).unwrap();
         let called = xtask(folder.path(), &["run", "job.toml", "--pmu", "skylake"]);
         assert_ne!(called.code, 0, "{what}: {called:#?}");
-        let why = "metric Info_System_Socket_CLKS needs UNC_CLOCK.SOCKET of the uncore, which is read around the runs of a [[snippet]] only";
+        let why = "metric Info_System_Socket_CLKS needs UNC_CLOCK.SOCKET of the uncore, which is read in a [[snippet]] only";
         assert!(called.err.contains(why), "{what}: {called:#?}");
     }
 }

@@ -145,6 +145,7 @@ fn d2_privileged_forms_change_nothing() {
         "lgdt m",
         "lidt m",
         "lldt r16",
+        "lmsw r16",
     ];
     let ran = run(&[&forms[..], &["inc r64"]].concat());
     let report = &ran.ends_with(0).report;

@@ -2,7 +2,7 @@
 //!
 //! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]). [`trial`]: what of it really works.
 //! - [`Ownership`]: taking it over and giving it back.
-//! - [`Driver`]: programming, reading, starting and stopping counters, on every model after one face.
+//! - [`Driver`]: programming, reading, starting and stopping counters, by one interface on every model.
 //! - [`lbr`]: branch records. [`ibs`]: AMD's instruction-based sampling. [`pmi`]: the interrupt at overflow. [`rdpmc`]:
 //!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow. [`energy`]: RAPL. [`uncore`]: counters of the package.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].

@@ -150,7 +150,7 @@ pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
     plan_for(Use::Counting, texts, known)
 }
 
-/// As [`plan`], with the retire latencies of some events, in passes behind the others.
+/// As [`plan`], with the retire latencies of some events, in passes after the others.
 #[must_use]
 pub fn plan_with_latencies(texts: &[Cow<str>], known: &Known) -> Plan {
     plan_for(Use::Measuring, texts, known)
@@ -256,7 +256,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
     Plan { passes: all, uncounted: refused, ticks: 0, energy, uncore: apart }
 }
 
-/// Finds counters for a set, in passes behind those that there are.
+/// Finds counters for a set, in passes after those that there are.
 fn bind(set: &EventSet, known: &Known, all: &mut Vec<Vec<Counted>>, refused: &mut Vec<Uncounted>) {
     let planned = match passes::plan(set, EFFORT) {
         Ok(planned) => planned,

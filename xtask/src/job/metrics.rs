@@ -78,11 +78,6 @@ pub(super) fn plan(
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
         let planned = known.and_then(|target| of(snippet, target, tables));
         planned.map_err(|error| snippet.refused(&source, error.to_string()))?;
-        if snippet.processors.is_some() {
-            let all = snippet.asks.iter().cloned().map(Ask::without_latencies);
-            let all: Result<Vec<Ask>, String> = all.collect();
-            all.map_err(|why| snippet.refused(&source, why))?;
-        }
     }
     for run in file.runs.iter_mut().filter(|run| !run.metrics.is_empty()) {
         let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
@@ -114,12 +109,9 @@ fn of_sample(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &sample.code.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
+    let asks =
+        metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
-    let asks: Vec<Ask> = match asks.into_iter().map(Ask::without_latencies).collect() {
-        Ok(asks) => asks,
-        Err(why) => return Ok(Err(why)),
-    };
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
     let asks = asks.into_iter().map(|one| one.among(&sampled));
     Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
@@ -134,10 +126,11 @@ fn of_run(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &run.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
+    let asks =
+        metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     for one in &asks {
-        if let Some(event) = one.events().chain(one.latencies()).next() {
+        if let Some(event) = one.events().next() {
             return Ok(Err(format!(
                 "metric {}: it needs {event}, and [[run]] counts nothing; measure the same tasks in [[count]]",
                 one.metric.name
@@ -161,12 +154,8 @@ fn of_count(
     for (set, asked) in count.asked() {
         let metrics = find(&table, &asked)?;
         let asks =
-            metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_uncore());
+            metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
         let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
-        let asks: Vec<Ask> = match asks.into_iter().map(Ask::without_latencies).collect() {
-            Ok(asks) => asks,
-            Err(why) => return Ok(Err(why)),
-        };
         let texts: BTreeSet<&str> =
             asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
         let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));
@@ -210,7 +199,7 @@ fn of(snippet: &mut SnippetFile, target: &Target, block: &Block) -> Result<(), M
     let metrics = find(&table, &snippet.metrics)?;
     let several = snippet.processors.is_some();
     let asks = metrics.iter().map(|metric| match ask(target, &core, &table, metric)? {
-        ask if several => ask.without_uncore(),
+        ask if several => ask.outside_of_snippets(),
         ask => Ok(ask),
     });
     let mut asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;

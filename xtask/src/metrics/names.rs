@@ -117,15 +117,13 @@ pub enum MetricError {
         /// Why it cannot be counted.
         why: String,
     },
-    /// It counts the whole package.
-    #[error(
-        "metric {name} needs {event} of the uncore, which is read around the runs of a [[snippet]] only; measure the code there"
-    )]
+    /// What it needs is measured around the runs of a snippet.
+    #[error("metric {name} needs {what} in a [[snippet]] only; measure the code there")]
     OfSnippets {
         /// The metric.
         name: String,
-        /// The event.
-        event: String,
+        /// The event, and how it is measured.
+        what: String,
     },
     /// The processor is not known.
     #[error("metrics are of a processor, and {0}")]

@@ -144,7 +144,7 @@ fn d1_a_miss_that_costs_nothing_that_is_seen_is_no_figure() {
     assert_eq!([0, 1, 125].map(cost), [None, Some(0.1), Some(12.5)]);
 }
 
-/// Of several results, each says whose it is behind the item's name.
+/// Of several results, each says whose it is after the item's name.
 #[test]
 fn i11_a_result_is_of_the_item_that_has_its_name() {
     let is_named = |record: &Record| {

@@ -40,7 +40,7 @@ pub struct ReturnsFact {
     /// Return addresses that it keeps; absent: not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
-    /// Why they are not told.
+    /// Why they are not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How many depths rise as if they were on the other side of it.
@@ -120,12 +120,12 @@ pub struct StoresFact {
     /// Entries of the store buffer; absent: not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
-    /// Why they are not told.
+    /// Why they are not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How many numbers of stores before the step take longer than they should.
     pub doubtful: u32,
-    /// What they were told from: how many stores, and what flushing the lines and storing takes, in tenths.
+    /// What they were determined from: how many stores, and what flushing the lines and storing takes, in tenths.
     pub evidence: Vec<[i64; 2]>,
 }
 
@@ -181,15 +181,15 @@ pub struct WidthFact {
 pub struct WindowFact {
     /// What holds them.
     pub name: String,
-    /// Its entries, as far as such instructions use them up; absent: not told.
+    /// Its entries, as far as such instructions use them up; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
-    /// Why they are not told.
+    /// Why they are not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How many numbers of instructions are on the wrong side of the step.
     pub doubtful: u32,
-    /// What they were told from: how many instructions between two loads that miss, and what is saved if the second does not wait for the
+    /// What they were determined from: how many instructions between two loads that miss, and what is saved if the second does not wait for the
     /// first, in tenths.
     pub evidence: Vec<[i64; 2]>,
 }

@@ -38,7 +38,7 @@ impl Records {
     ) -> Result<Self, (usize, String)> {
         let none = || (0, super::ELSEWHERE.to_string());
         let format = driver.capabilities().pebs_format().ok_or_else(none)?;
-        // Its interrupt is masked: a run's records are taken out behind it.
+        // Its interrupt is masked: a run's records are taken out after it.
         let room = RECORDS * pass.len();
         let mut store = Store::with_groups(format, DataConfig::BASIC, room, room);
         let mut counters = Vec::with_capacity(pass.len());

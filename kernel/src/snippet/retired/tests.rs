@@ -230,7 +230,7 @@ fn s3_without_a_record_there_is_no_mean_and_the_reason() {
     assert_eq!(refused, "the register refuses");
 }
 
-/// Latencies share a pass, behind those of counts; they are not among counts, nor for others than a snippet.
+/// Latencies share a pass, after those of counts; they are not among counts, nor for others than a snippet.
 #[test]
 fn s3_latencies_have_passes_of_their_own() {
     let known_arrow = known(Model::ArrowLake, "lioncove_arl");

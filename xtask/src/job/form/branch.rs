@@ -1,4 +1,4 @@
-//! Branches: each leads to the instruction behind it, taken or not, or calls what returns at once. They have a throughput
+//! Branches: each leads to the instruction after it, taken or not, or calls what returns at once. They have a throughput
 //! only.
 //!
 //! A conditional one has its flags from one comparison at the start of a body.
@@ -108,7 +108,7 @@ pub fn distance(code: Code) -> u64 {
 const JUMP: &str = ".byte 0xeb, 0x01";
 const JUMP_BYTES: u64 = 2;
 const RETURN: &str = "ret";
-/// A call of what is behind the next jump.
+/// A call of what is after the next jump.
 const CALL: &str = ".byte 0xe8, 0x02, 0x00, 0x00, 0x00";
 
 /// What the form does, seen from the instruction.
@@ -121,7 +121,7 @@ struct Branch {
 /// Zero, one and the least number, for comparisons.
 const INIT: &str = "xor r8d, r8d\nmov r9d, 1\nmov r10d, 0x80000000\n";
 
-/// Comparisons of these, with ZF, PF, CF, OF and SF behind them.
+/// Comparisons of these, with ZF, PF, CF, OF and SF after them.
 const COMPARISONS: [(&str, [bool; 5]); 4] = [
     ("cmp r8d, r8d", [true, true, false, false, false]),
     ("cmp r8d, r9d", [false, true, true, false, true]),
@@ -184,7 +184,7 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
 }
 
 impl Branch {
-    /// The comparison behind which it goes where it should.
+    /// The comparison after which it goes where it should.
     fn flags(&self, form: &Form) -> Result<&'static str, FormError> {
         // The counter of LOOPE and LOOPNE lets them through, so that the flag decides.
         let fits = |(_, flags): &&(&str, [bool; 5])| holds(self.condition, *flags) == self.taken;
@@ -225,7 +225,7 @@ impl Branch {
             }
             name if name.starts_with("loop") => {
                 with.push("mov r32, imm32");
-                // One is left behind the first of 3, none behind the first of 1.
+                // One is left after the first of 3, none after the first of 1.
                 let count = if self.taken || name != "loop" { 3 } else { 1 };
                 before.extend([format!("mov ecx, {count}"), own]);
             }

@@ -44,7 +44,7 @@ impl Encoding {
             let mask = given(index).map(|reg| register_of(reg, 64));
             evex::decorate(&mut instruction, operand, mask);
         }
-        // What is in braces stands behind all others.
+        // What is in braces stands after all others.
         let written = operands.iter().filter(|operand| evex::is_written(operand));
         for (index, (operand, kind)) in (0..).zip(written.zip(kinds)) {
             let register = given(index as usize);

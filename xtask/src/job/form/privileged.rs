@@ -1,7 +1,7 @@
 //! Forms of ring 0 that change nothing, because they write what is there: each with what it does then. They have a
 //! throughput only, as most of them wait for all that is before them.
 //!
-//! The firmware restores control, debug and model-specific registers behind a snippet; CR4.FSGSBASE is one of them.
+//! The firmware restores control, debug and model-specific registers after a snippet; CR4.FSGSBASE is one of them.
 
 use super::address::MEMORY;
 use super::chain::Made;
@@ -25,12 +25,12 @@ pub struct Undone {
     pub does: &'static str,
     /// Code before the body: `{}` is the register that the form names. R8 gets what it has.
     init: &'static str,
-    /// What stands behind each, and its form.
-    behind: Option<&'static str>,
+    /// What stands after each, and its form.
+    after: Option<&'static str>,
 }
 
 const fn row(codes: &'static [Code], does: &'static str, init: &'static str) -> Undone {
-    Undone { codes, does, init, behind: None }
+    Undone { codes, does, init, after: None }
 }
 
 /// IA32_KERNEL_GS_BASE, which every processor of 64 bits has and nothing reads but SWAPGS (SDM vol. 4, table 2-2).
@@ -38,7 +38,7 @@ const GS_BASE_AWAY: &str = "mov ecx, 0xc0000102";
 /// CR4.FSGSBASE, bit 16 (SDM vol. 3, 2.5).
 const FSGSBASE: &str = "mov rax, cr4\nbts rax, 16\nmov cr4, rax";
 
-static ALL: [Undone; 19] = [
+static ALL: [Undone; 20] = [
     row(&[Code::Mov_r64_cr, Code::Mov_r64_dr], "reads the register", ""),
     row(
         &[Code::Mov_cr_r64],
@@ -56,7 +56,7 @@ static ALL: [Undone; 19] = [
         codes: &[Code::Sti],
         does: "sets IF; CLI clears it before an interrupt can come",
         init: "",
-        behind: Some("cli"),
+        after: Some("cli"),
     },
     row(&[Code::Clts], "clears CR0.TS, which is clear", ""),
     row(&[Code::Invlpg_m], "drops the TLB's entries of the memory at R14", ""),
@@ -76,6 +76,11 @@ static ALL: [Undone; 19] = [
         &[Code::Lldt_rm16, Code::Lldt_r32m16, Code::Lldt_r64m16],
         "loads the selector that LDTR has",
         "sldt r8d\nmov [r14], r8w",
+    ),
+    row(
+        &[Code::Lmsw_rm16, Code::Lmsw_r32m16, Code::Lmsw_r64m16],
+        "writes what the low bits of CR0 are",
+        "smsw r8d\nmov [r14], r8w",
     ),
     row(
         &[Code::Rdfsbase_r32, Code::Rdfsbase_r64, Code::Rdgsbase_r32, Code::Rdgsbase_r64],
@@ -114,7 +119,7 @@ pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
     let mut lines = Vec::new();
     for _ in 0..COPIES {
         lines.push(form.with(&registers, MEMORY));
-        lines.extend(undone.behind.map(String::from));
+        lines.extend(undone.after.map(String::from));
     }
     let named = form.operands.iter().find_map(|one| match one {
         Operand::Fixed(name) => Some(name.as_str()),
@@ -125,7 +130,7 @@ pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
         init = format!("{FSGSBASE}\nrd{base} r8");
     }
     init.push('\n');
-    let with = undone.behind.map(String::from).into_iter().collect();
+    let with = undone.after.map(String::from).into_iter().collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };
     let case = Case { form: form.to_string(), kind, breaking: Vec::new() };
     Made { case, init, body: lines.join("\n") }

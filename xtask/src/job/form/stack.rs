@@ -43,7 +43,7 @@ impl Stack {
         }
     }
 
-    /// Whether the stack is another one behind it.
+    /// Whether the stack is another one after it.
     pub fn is_moved(self) -> bool {
         self.increment != 0
     }
@@ -53,7 +53,7 @@ impl Stack {
         if self.is_moved() { DEPTH } else { 8 }
     }
 
-    /// What stands before an instruction, what behind it, and the forms of both.
+    /// What stands before an instruction, what after it, and the forms of both.
     fn partners(self) -> (Vec<&'static str>, Vec<&'static str>, Vec<String>) {
         let pushes = usize::try_from(self.increment).unwrap_or_default();
         let (before, after) = match pushes {
@@ -103,7 +103,7 @@ fn back(form: &Form) -> Option<(String, String)> {
         ("fstp", Some(bits @ (32 | 64)), _) => of_memory("fld", bits),
         ("fild", Some(bits), _) => of_memory("fistp", bits),
         ("fistp" | "fisttp", Some(bits), _) => of_memory("fild", bits),
-        // The operand has the next number behind the push.
+        // The operand has the next number after the push.
         ("fld", None, Some((Kind::X87, _))) => ("fstp st(2)".to_string(), "fstp st".to_string()),
         ("fstp", None, Some((Kind::X87, _))) => ("fld st(0)".to_string(), "fld st".to_string()),
         _ => return None,

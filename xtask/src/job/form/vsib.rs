@@ -15,7 +15,7 @@ use std::fmt::Write;
 const MOST: usize = 12;
 /// Bytes between two elements, and between the first elements of two instructions.
 const LINE: usize = 64;
-/// Where zeros lie that no element does, indices, and bits that are all set: behind R14.
+/// Where zeros lie that no element does, indices, and bits that are all set: after R14's place.
 const ZEROS: &str = "r14 + 2048";
 const INDICES: &str = "r14 + 4096";
 const SET: &str = "r14 + 4160";
@@ -125,7 +125,7 @@ fn or(to: Reg, one: Reg, other: Reg, bits: u16) -> (String, String) {
     (format!("{name} {to}, {one}, {other}"), format!("{name} {class}, {class}, {class}"))
 }
 
-/// Instructions that do not wait for each other, each behind one that makes its mask.
+/// Instructions that do not wait for each other, each after one that makes its mask.
 pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     let parts = Parts::of(form)?;
     let mut free = Free::without(&effects.taken());

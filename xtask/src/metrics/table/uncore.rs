@@ -1,9 +1,34 @@
 //! Perfmon's events of the uncore as the machine is requested them: by their codes, which no table of events has.
 
 use super::Definition;
+use serde::Deserialize;
+use std::sync::LazyLock;
 
-/// Tables, name, unit, codes: facts of Intel's.
-const FACTS: &str = include_str!("../../../data/uncore.csv");
+/// Facts of Intel's.
+const FILE: &str = include_str!("../../../data/uncore.csv");
+
+/// A line of them.
+#[derive(Deserialize)]
+struct Fact {
+    /// Tables that have the event, with `|` between them.
+    tables: String,
+    name: String,
+    unit: String,
+    event: String,
+    umask: String,
+    config1: String,
+}
+
+static FACTS: LazyLock<Vec<Fact>> = LazyLock::new(|| {
+    let lines = csv::Reader::from_reader(FILE.as_bytes()).into_deserialize();
+    lines.collect::<Result<_, _>>().expect("a list of our own")
+});
+
+impl Fact {
+    fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.split('|')
+    }
+}
 
 /// What the machine's texts begin with.
 const OURS: &str = "uncore_";
@@ -31,18 +56,14 @@ pub(super) fn of(mut metric: Definition, table: &str) -> Definition {
 
 fn text(event: &str, table: &str) -> Option<String> {
     let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
-    let facts = FACTS.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split(',').collect();
-        let [tables, known, unit, code, umask, filter] = fields[..] else { return None };
-        let is = known == name && tables.split('|').any(|known| known == table);
-        is.then_some((unit, code, umask, filter))
-    });
-    let (unit, code, umask, filter) = facts?;
+    let mut facts = FACTS.iter().filter(|fact| fact.name == name);
+    let fact = facts.find(|fact| fact.tables().any(|known| known == table))?;
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     };
-    let (mut unit, mut filter, mut more) = (unit.to_string(), number(filter)?, String::new());
+    let (mut unit, mut filter, mut more) =
+        (fact.unit.clone(), number(&fact.config1)?, String::new());
     for modifier in modifiers.split(':').filter(|modifier| !modifier.is_empty()) {
         let (key, value) = modifier.split_once('=').unwrap_or((modifier, ""));
         match (key, number(value), modifier.strip_prefix('c').and_then(number)) {
@@ -58,7 +79,7 @@ fn text(event: &str, table: &str) -> Option<String> {
     if filter != 0 {
         more += &format!(",config1={filter:#x}");
     }
-    Some(format!("{unit}/event={code},umask={umask}{more}{NAME}{event}/"))
+    Some(format!("{unit}/event={},umask={}{more}{NAME}{event}/", fact.event, fact.umask))
 }
 
 #[cfg(test)]
@@ -111,14 +132,14 @@ mod tests {
     /// A line of the list that no metric needs is a mistake in it.
     #[test]
     fn s3_every_line_of_the_list_is_of_some_metric_of_each_of_its_tables() {
-        for line in FACTS.lines().skip(1) {
-            let fields: Vec<&str> = line.split(',').collect();
-            for one in fields[0].split('|') {
+        for fact in &*FACTS {
+            for one in fact.tables() {
                 let metrics = table(one).metrics;
                 let mut events = metrics.iter().flat_map(|metric| metric.events.values());
-                let is =
-                    |event: &String| is(event) && name(event).split(':').next() == Some(fields[1]);
-                assert!(events.any(is), "{one}: {line}");
+                let is = |event: &String| {
+                    is(event) && name(event).split(':').next() == Some(&*fact.name)
+                };
+                assert!(events.any(is), "{one}: {}", fact.name);
             }
         }
     }

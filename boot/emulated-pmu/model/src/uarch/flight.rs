@@ -122,7 +122,7 @@ mod tests {
     const SECOND: Step = Step { reads: 2, writes: 2, ..FIRST };
     const USE: Step = Step { reads: 1, writes: 4, loads: false, waits: false };
 
-    /// Cycles of two loads of 1000 cycles with others between, and of the fence behind them.
+    /// Cycles of two loads of 1000 cycles with others between, and of the fence after them.
     fn cycles(shape: WindowShape, between: &[Step], second: Step) -> u64 {
         let mut window = Window::new(shape);
         let (mut waited, mut count) = (0, 0);

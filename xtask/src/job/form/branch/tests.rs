@@ -11,7 +11,7 @@ fn branches() -> Vec<Entry> {
     catalog::all().into_iter().filter(is).collect()
 }
 
-/// Flags behind a comparison of R8 = 0, R9 = 1 and R10 = 0x8000_0000, worked out by arithmetic.
+/// Flags after a comparison of R8 = 0, R9 = 1 and R10 = 0x8000_0000, worked out by arithmetic.
 fn compared(instruction: &Instruction) -> [bool; 5] {
     let value = |register| match register {
         Register::R8D => 0_u32,

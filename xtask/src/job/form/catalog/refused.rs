@@ -32,9 +32,6 @@ pub fn reason(code: Code) -> Option<&'static str> {
     if matches!(code, Code::Wrfsbase_r32 | Code::Wrgsbase_r32) {
         return Some("it would cut the base address that is there");
     }
-    if matches!(code, Code::Lmsw_rm16 | Code::Lmsw_r32m16 | Code::Lmsw_r64m16) {
-        return Some("the run does not go on behind it where the emulated PMU counts");
-    }
     if matches!(code, Code::Ltr_rm16 | Code::Ltr_r32m16 | Code::Ltr_r64m16) {
         return Some("the segment that it would load again is busy, which it refuses");
     }

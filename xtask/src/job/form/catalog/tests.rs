@@ -79,7 +79,7 @@ fn d2_each_form_is_measured_in_its_own_encoding() {
                 let decoded = Decoder::with_ip(64, &bytes, 0, options(entry.code)).decode();
                 (bytes, decoded)
             });
-            // A return stands behind its call.
+            // A return stands after its call.
             let mut own = decoded.filter(|(_, decoded)| decoded.code() == entry.code);
             let (bytes, decoded) = own.next().unwrap_or_else(|| panic!("{}", made.case));
             assert_eq!(decoded.len(), bytes.len(), "{}", entry.name);

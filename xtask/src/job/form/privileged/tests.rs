@@ -60,6 +60,7 @@ fn d2_privileged_forms_write_what_they_read() {
             Mnemonic::Lgdt => assert!(reads(Mnemonic::Sgdt), "{name}"),
             Mnemonic::Lidt => assert!(reads(Mnemonic::Sidt), "{name}"),
             Mnemonic::Lldt => assert!(reads(Mnemonic::Sldt), "{name}"),
+            Mnemonic::Lmsw => assert!(reads(Mnemonic::Smsw), "{name}"),
             // Interrupts are enabled for no instruction but CLI: STI holds them back that long.
             Mnemonic::Sti => {
                 let pairs = body.chunks(2).all(|pair| pair[1].mnemonic() == Mnemonic::Cli);

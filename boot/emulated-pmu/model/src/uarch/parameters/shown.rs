@@ -1,0 +1,53 @@
+//! Parameters as the text that gives them.
+
+use super::{CacheShape, Parameters};
+use core::fmt;
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, cache) in ["l1d", "l2", "l3"].into_iter().zip(&self.caches) {
+            match cache {
+                Some(CacheShape { bytes, ways, policy, cycles }) => {
+                    match bytes.is_multiple_of(1024) {
+                        true => write!(f, "{key}={}k", bytes / 1024)?,
+                        false => write!(f, "{key}={bytes}")?,
+                    }
+                    write!(f, "/{ways}:{policy}@{cycles},")?;
+                }
+                None => write!(f, "{key}=none,")?,
+            }
+        }
+        if let Some(CacheShape { bytes, ways, cycles, .. }) = self.code {
+            write!(f, "l1i={bytes}/{ways}@{cycles},")?;
+        }
+        let Self { line, memory_cycles, dtlb, dtlb_large, walk_cycles, .. } = self;
+        write!(f, "memory={memory_cycles},line={line},dtlb={}/{}", dtlb.entries, dtlb.ways)?;
+        write!(f, ",dtlb2m={}/{}", dtlb_large.entries, dtlb_large.ways)?;
+        match self.stlb {
+            Some(stlb) => {
+                write!(f, ",stlb={}/{}@{}", stlb.entries, stlb.ways, self.stlb_cycles)?;
+            }
+            None => f.write_str(",stlb=none")?,
+        }
+        write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
+        write!(f, ",mispredict={}", self.mispredict_cycles)?;
+        let [same, narrow, offset, wide, cross, alias] = self.forward.list();
+        write!(f, ",forward={same}/{narrow}/{offset}/{wide}/{cross}/{alias}")?;
+        match self.stores {
+            0 => f.write_str(",stores=none")?,
+            stores => write!(f, ",stores={stores}")?,
+        }
+        let keys = ["rob", "registers", "loads", "scheduler"];
+        for (key, entries) in keys.iter().zip(self.window.list()).filter(|(_, one)| *one > 0) {
+            write!(f, ",{key}={entries}")?;
+        }
+        write!(f, ",returns={}", self.returns)?;
+        write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
+        let Some(ports) = &self.ports else { return Ok(()) };
+        write!(f, ",ports={ports}")?;
+        match ports.issue {
+            0 => Ok(()),
+            issue => write!(f, ",issue={issue}"),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Texts, words and bounds of parameters.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn d1_what_is_given_stands_and_the_rest_is_the_default() {
+    let text = "l1d=24k/6,l2=512k/8:qlru_h00_m1_r2_u1@15,l3=8m/16@42,dtlb=64/4,stlb=none,line=64,btb=512/4";
+    let all = Parameters::parse(text).unwrap();
+    let first = all.caches[0].unwrap();
+    assert_eq!((first.bytes, first.ways, all.sets(&first)), (24 << 10, 6, 64));
+    assert_eq!((first.policy, first.cycles), (Policy::Lru, 4));
+    assert_eq!(all.caches[1].unwrap().policy.to_string(), "qlru_h00_m1_r2_u1");
+    assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
+    assert_eq!(all.btb, TlbShape { entries: 512, ways: 4 });
+    assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
+    let coded = Parameters::parse("l1i=48k/12@11").unwrap();
+    let code = coded.code.unwrap();
+    assert_eq!((code.bytes, code.ways, code.cycles), (48 << 10, 12, 11));
+    assert_eq!(Parameters::parse("l1i=none").unwrap().code, None);
+    let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
+    assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
+    assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
+    let windowed = Parameters::parse("rob=224,loads=72,registers=168,scheduler=97").unwrap();
+    assert_eq!(windowed.window.list(), [224, 168, 72, 97]);
+    // Another reorder buffer has nothing but that.
+    let other = Parameters::parse("rob=224,loads=72,rob=64").unwrap();
+    assert_eq!(other.window.list(), [64, 0, 0, 0]);
+    assert_eq!(Parameters::parse("rob=64,rob=none"), Ok(Parameters::DEFAULT));
+    let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
+    assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
+    for all in [all, coded, stored, windowed, ported, Parameters::DEFAULT] {
+        assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
+        assert_eq!(Parameters::of_words(&all.words()), Some(all));
+    }
+    assert_eq!(Parameters::of_words(&[0; Parameters::WORDS]), None);
+}
+
+#[test]
+fn d1_what_is_wrong_is_named() {
+    for (text, reason) in [
+        ("l1d=24k/5", SETS),
+        ("l1d=32k/8:lfu", POLICY),
+        ("l1d=24k/6:plru", POLICY),
+        ("l2=1m", CACHE),
+        ("l1d=none", "each level"),
+        ("l1i=32k/8:fifo", CODE),
+        ("l1i=32k/7", SETS),
+        ("forward=1/2/3/4/5", FORWARD),
+        ("forward=1/2/3/4/5/4001", FORWARD),
+        ("stores=129", "1 to 128"),
+        ("stores=0", "1 to 128"),
+        ("rob=15", WINDOW),
+        ("rob=1025", WINDOW),
+        ("rob=0", WINDOW),
+        ("loads=16", WINDOW),
+        ("rob=64,loads=65", WINDOW),
+        ("rob=64,scheduler=1", WINDOW),
+        ("l2=none,l3=8m/16", "each level"),
+        ("dtlb=64/5", "power of two"),
+        ("dtlb=0/1", "power of two"),
+        ("dtlb=64", TLB),
+        ("line=63", "32, 64 or 128"),
+        ("memory=0", CYCLES),
+        ("returns=65", "1 to 64"),
+        ("btb=2048/2", BTB),
+        ("btb=96/4", BTB),
+        ("btb=64/32", BTB),
+        ("btb=64", BTB),
+        ("ports=3", "ports are CLASS:UOPS"),
+        ("ports=alu:0,issue=17", "1 to 16"),
+        ("issue=4", "after ports"),
+        ("port=3", "the keys are"),
+        ("", "the keys are"),
+        ("l1d=32k/8,", "the keys are"),
+    ] {
+        let error = Parameters::parse(text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+        let _ = Parameters::parse(&text);
+        if let Some(all) = Parameters::of_words(&words) {
+            let text = all.to_string();
+            prop_assert_eq!(Parameters::parse(&text), Ok(all));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A metric that is ready to be measured, and the items that can have it.
+
+use super::Meaning;
+use crate::metrics::formula::Formula;
+use crate::metrics::names::MetricError;
+use crate::metrics::table::{Definition, uncore};
+
+/// A metric, ready to be measured.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// What it is.
+    pub metric: Definition,
+    /// Its formula.
+    pub formula: Formula,
+    /// What the formula's names mean, those that are needed, in their order.
+    pub meanings: Vec<Option<Meaning>>,
+    /// Metrics below it.
+    pub below: Vec<String>,
+    /// Its events that the emulated PMU does not know, which count nothing there.
+    pub silent: Vec<String>,
+    /// Whether its events do not fit into one pass.
+    pub spread: bool,
+    /// The set of a count whose events it is made of, by its number; `None`: the item has none.
+    pub set: Option<usize>,
+}
+
+impl Ask {
+    /// The energy that it takes, which needs no counter.
+    pub fn energy(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Energy(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Its events of the uncore, as the machine is requested them.
+    pub fn uncore(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Uncore(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The retire latencies that it takes, which need passes of their own.
+    pub fn latencies(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Latency(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The same for an item that is no snippet.
+    ///
+    /// # Errors
+    /// It needs events of the uncore or retire latencies, which are measured around the runs of a snippet.
+    pub fn outside_of_snippets(self) -> Result<Self, MetricError> {
+        let of_uncore = self.uncore().next();
+        let what =
+            of_uncore.map(|text| format!("{} of the uncore, which is read", uncore::name(text)));
+        let what = what.or_else(|| {
+            let text = self.latencies().next()?;
+            Some(format!("{text}, which is sampled"))
+        });
+        match what {
+            Some(what) => Err(MetricError::OfSnippets { name: self.metric.name.clone(), what }),
+            None => Ok(self),
+        }
+    }
+
+    /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.
+    ///
+    /// # Errors
+    /// The first event that is not among `counted`; energy and time, which are not counted beside samples.
+    pub fn among(mut self, counted: &[String]) -> Result<Self, String> {
+        let of_time = |meaning: &Meaning| match meaning {
+            Meaning::Tsc => true,
+            Meaning::Constant(constant) => constant.is_time(),
+            Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Latency(_) | Meaning::Energy(_) => {
+                false
+            }
+        };
+        let name = &self.metric.name;
+        if self.energy().next().is_some() || self.meanings.iter().flatten().any(of_time) {
+            return Err(format!(
+                "metric {name}: it needs energy or time, and some of both goes to the interrupts of samples; measure the code in \
+                 [[count]] or [[snippet]]"
+            ));
+        }
+        let has = |text: String| counted.contains(&text);
+        let rings = ["", ":u", ":k"];
+        let all_in = |ring: &&str| self.events().all(|event| has(format!("{event}{ring}")));
+        let Some(ring) = rings.into_iter().find(all_in) else {
+            let sampled = |event: &&str| rings.iter().any(|ring| has(format!("{event}{ring}")));
+            let missing = self.events().find(|event| !sampled(event));
+            let why = missing
+                .map_or("its events are sampled in different rings".to_string(), |event| {
+                    format!("{event} is not sampled")
+                });
+            return Err(format!(
+                "metric {name}: {why}; a [[sample]] has metrics of the events that it samples: sample each of them, or measure the code \
+                 in [[count]]"
+            ));
+        };
+        for meaning in self.meanings.iter_mut().flatten() {
+            if let Meaning::Event(text) = meaning {
+                text.push_str(ring);
+            }
+        }
+        self.silent.iter_mut().for_each(|text| text.push_str(ring));
+        Ok(self)
+    }
+
+    /// Its events.
+    pub fn events(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Event(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
