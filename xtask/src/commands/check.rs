@@ -1,8 +1,9 @@
 //! `check`: what can be said of the source without running it: format, lints, documentation, licences, and the
-//! guide: its links, its summary, its table of rows.
+//! guide: its links, its summary, its table of rows. And what Miri says of the PMI handler's tables.
 
 mod book;
 mod licences;
+mod miri;
 mod rows;
 
 use crate::build::Tree;
@@ -179,6 +180,9 @@ pub fn all(tree: &Tree) -> Result<()> {
     }
     if !tell("book", book::build(tree.root(), &tree.target())) {
         failed.push("book");
+    }
+    if !tell("Miri", miri::check(tree)) {
+        failed.push("Miri");
     }
     if !tell("table of rows", rows::check(tree.root()).map(|()| true)) {
         failed.push("table of rows");
