@@ -21,6 +21,9 @@ use sets::{Set, UNIT, rounded};
 
 /// Bytes of a turn of the loop: 8 vector registers of 64 bytes.
 pub const TURN: u64 = 512;
+/// Passes before those that are measured. The first brings lines into a level, the second those that a level in front still had; after
+/// the third no line is on its way from farther.
+pub const WARM: u32 = 3;
 /// The least working set of the curve.
 const LEAST: u64 = 4 << 10;
 /// Bytes between processors' areas are a multiple of this.
@@ -73,10 +76,13 @@ pub trait Mover {
     /// How many processors share a cache, at most; 1 if nobody says.
     fn sharers(&self, level: u32) -> u32;
 
+    /// Empties the caches: with other data in them, some policies would not keep what comes.
+    fn empty(&mut self);
+
     /// Moves data by the boot processor: cycles, and ticks of the TSC.
     fn alone(&mut self, stream: &Stream) -> [u64; 2];
 
-    /// Moves data by all processors at the same time, up to [`MOST`], each `apart` bytes after the one before, and with so many more passes again: what
+    /// Moves data by all processors at the same time, up to [`MOST`], each `apart` bytes after the one before, and with so many more passes again, from empty caches: what
     /// the further passes take each of them.
     ///
     /// # Errors
@@ -135,9 +141,9 @@ fn passes(effort: Effort, bytes: u64) -> u32 {
 fn point(mover: &mut dyn Mover, by: Moving, bytes: u64) -> BandwidthPoint {
     let effort = mover.effort();
     let further = passes(effort, bytes);
+    mover.empty();
     let mut run = |passes| mover.alone(&Stream { by, at: 0, bytes, passes });
-    // The first pass brings the lines.
-    run(1);
+    run(WARM);
     let (mut cycles, mut ticks) = (Vec::new(), Vec::new());
     for _ in 0..effort.samples {
         let (few, many) = (run(1), run(1 + further));
@@ -151,7 +157,7 @@ fn point(mover: &mut dyn Mover, by: Moving, bytes: u64) -> BandwidthPoint {
     BandwidthPoint { by, bytes, level: None, moved, cycles, ticks, doubts: Vec::new() }
 }
 
-/// Gives a level its point. Both of its working sets are as fast, within a sixteenth, or the level in front serves part of one.
+/// Gives a level its point. Both of its working sets are as fast, within a 32nd, or the level in front serves part of one.
 fn mark(points: &mut [BandwidthPoint], set: &Set) {
     let of = |points: &[BandwidthPoint], bytes| points.iter().position(|it| it.bytes == bytes);
     let (Some(own), Some(other)) = (of(points, set.bytes), of(points, set.other)) else { return };
@@ -160,7 +166,7 @@ fn mark(points: &mut [BandwidthPoint], set: &Set) {
     point.level = Some(set.level);
     point.doubts.clone_from(&set.doubts);
     match rates {
-        [Some(own), Some(rate)] if (own - rate).abs() * 16.0 > own.max(rate) => {
+        [Some(own), Some(rate)] if (own - rate).abs() * 32.0 > own.max(rate) => {
             let bytes = set.other;
             let text = format!("another set of this level, of {bytes} bytes, has {rate:.2}");
             point.doubts.push(text);

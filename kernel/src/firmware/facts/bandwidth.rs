@@ -11,12 +11,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::cpu;
-use arch::memory::layout;
+use arch::memory::{cache, layout};
 use arch::pmu::Capabilities;
 use arch::smp;
 use arch::time::tsc;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use facts::bandwidth::{Effort, Mover, Stream, measure as measured};
+use facts::bandwidth::{Effort, Mover, Stream, WARM, measure as measured};
 use facts::cores::MOST;
 use protocol::record::{BandwidthFacts, MemoryFacts};
 use raw_cpuid::CpuIdReader as _;
@@ -76,6 +76,12 @@ fn sharers(answers: &[[u32; 6]]) -> Vec<(u32, u32)> {
     answers.iter().filter_map(of).collect()
 }
 
+/// Empties the caches of this processor.
+fn empty() {
+    // SAFETY: ring 0; what is written back stays what it is.
+    unsafe { cache::write_back_all() };
+}
+
 /// The memory, for all processors.
 #[derive(Clone, Copy)]
 struct Area {
@@ -126,21 +132,26 @@ struct Moving<'a> {
 }
 
 impl Moving<'_> {
-    /// What further passes take on this processor, while others move data too. `meet` waits for them; `goes_on`: they are not done.
+    /// What further passes take on this processor, while others move data too. `meet` waits for them,
+    /// the first and the second time; `goes_on`: they are not done.
     fn further(
         &self,
         (stream, further): (&Stream, u32),
-        meet: impl FnOnce() -> bool,
+        meet: impl Fn(usize) -> bool,
         goes_on: impl Fn() -> bool,
     ) -> Option<[u64; 2]> {
         // SAFETY: ring 0, on the processor whose counters they are; nothing else uses them now.
         let mut counters = unsafe { Counters::new(self.pmu.clone()) };
         let (clock, _) = clock(&mut counters);
         let many = Stream { passes: stream.passes + further, ..*stream };
-        // The first pass brings the lines.
         let area = self.area;
-        area.run(stream);
-        if !meet() {
+        empty();
+        // What others empty is shared.
+        if !meet(1) {
+            return None;
+        }
+        area.run(&Stream { passes: WARM, ..*stream });
+        if !meet(2) {
             return None;
         }
         let few = area.timed(&mut counters, clock, stream);
@@ -186,6 +197,10 @@ impl Mover for Moving<'_> {
         own.map_or(1, |(_, sharers)| *sharers)
     }
 
+    fn empty(&mut self) {
+        empty();
+    }
+
     fn alone(&mut self, stream: &Stream) -> [u64; 2] {
         self.area.timed(self.counters, self.clock, stream)
     }
@@ -201,7 +216,7 @@ impl Mover for Moving<'_> {
         if self.in_turn {
             // Who runs alone for a turn would wait for those that have none.
             let one = |place: usize| {
-                self.further((&of(place), further), || true, || false).unwrap_or_default()
+                self.further((&of(place), further), |_| true, || false).unwrap_or_default()
             };
             let on = |place: usize| smp::on_some(|it| it == place, one).expect(BOOT);
             return Ok((0..count).flat_map(|place| on(place).into_iter().flatten()).collect());
@@ -209,9 +224,9 @@ impl Mover for Moving<'_> {
         let patience = Patience::new(self.hz, false);
         let (ready, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = |place: usize| {
-            let meet = || {
+            let meet = |times: usize| {
                 ready.fetch_add(1, Ordering::AcqRel);
-                patience.wait(|| ready.load(Ordering::Acquire) == count)
+                patience.wait(|| ready.load(Ordering::Acquire) >= times * count)
             };
             let begun = tsc::now();
             let own = core::cell::Cell::new(false);
