@@ -193,11 +193,17 @@ impl Draw {
         let line = self.of(&[32, 64, 64, 128]);
         let mut bytes = 0;
         let mut cycles = self.of(&[1, 3, 4, 5]);
+        let kept = ["lru", "fifo", "plru", "mru"].map(|name| Policy::by_name(name).unwrap());
         let mut cache = |factors: &[u64], further: &[u32], draw: &mut Self| {
+            let is_first = bytes == 0;
             let ways = draw.of(&[2, 4, 8, 16]);
             bytes = if bytes == 0 { 4 * KIB } else { bytes } * draw.of(factors);
             cycles += draw.of(further);
-            let all: Vec<Policy> = Policy::all(ways as usize).collect();
+            // A first level that loses a line while its words are used fetches it for each: another figure than the level's.
+            let all = match is_first {
+                true => kept.to_vec(),
+                false => Policy::all(ways as usize).collect(),
+            };
             let policy =
                 if is_plain { draw.of(&[Policy::Lru, Policy::Fifo]) } else { draw.of(&all) };
             CacheShape { bytes, ways, policy, cycles }
