@@ -253,3 +253,38 @@ pub fn size(info: MemInfo) -> u32 {
 pub fn maintenance(instruction: &Instruction) -> Option<Maintenance> {
     step::maintenance(instruction).filter(|_| instruction.op0_register() != Register::CR8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d1_a_way_is_what_its_access_is() {
+        use AccessKind::{Load, LoadStore, Store};
+        let touch =
+            |kind, locked, non_temporal| Touch { linear: 0, bytes: 8, kind, locked, non_temporal };
+        let mut seen = Vec::new();
+        for (kind, locked, hint) in [
+            (Load, false, false),
+            (Store, false, false),
+            (LoadStore, false, false),
+            (Load, true, false),
+            (Store, true, false),
+            (LoadStore, true, false),
+            (Store, false, true),
+        ] {
+            for may in [false, true] {
+                let way = Way::of_touch(&touch(kind, locked, hint)).passing(may);
+                let way = Way::of(way.number());
+                assert_eq!((way.kind(), way.locked(), way.may_pass()), (kind, locked, may));
+                assert_eq!(way.non_temporal(), hint);
+                assert_eq!(way.access(5, 8).non_temporal, hint);
+                seen.push((way.number(), way.index()));
+            }
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 14);
+        assert!(seen.iter().all(|(_, index)| *index < WAYS));
+    }
+}

@@ -38,12 +38,14 @@ pub fn measure(
     let mut moving = Moving {
         counters,
         clock,
-        area: Area { at: layout::PHYSICAL + start, bytes, width: width(machine.extended) },
+        each: Each {
+            area: Area { at: layout::PHYSICAL + start, bytes, width: width(machine.extended) },
+            // Counters of another kind of core may be others.
+            pmu: machine.pmu.as_ref().ok().filter(|_| alike && clock != Clock::Tsc).cloned(),
+        },
         hz: machine.clock.hz,
         in_turn,
         sharers: sharers(&cpuid::answers()),
-        // Counters of another kind of core may be others.
-        pmu: machine.pmu.as_ref().ok().filter(|_| alike && clock != Clock::Tsc).cloned(),
     };
     smp::halting(|| measured(&mut moving, found))
 }
@@ -122,16 +124,21 @@ impl Area {
 struct Moving<'a> {
     counters: &'a mut Counters,
     clock: Clock,
-    area: Area,
+    each: Each,
     hz: u64,
     in_turn: bool,
     /// Level, and how many share its cache.
     sharers: Vec<(u32, u32)>,
-    /// What the others count cycles with.
+}
+
+/// What each processor has.
+struct Each {
+    area: Area,
+    /// What it counts cycles with.
     pmu: Option<Capabilities>,
 }
 
-impl Moving<'_> {
+impl Each {
     /// What further passes take on this processor, while others move data too. `meet` waits for them,
     /// the first and the second time; `goes_on`: they are not done.
     fn further(
@@ -169,11 +176,11 @@ impl Moving<'_> {
 
 impl Mover for Moving<'_> {
     fn bytes(&self) -> u64 {
-        self.area.bytes
+        self.each.area.bytes
     }
 
     fn width(&self) -> u32 {
-        self.area.width
+        self.each.area.width
     }
 
     fn hz(&self) -> u64 {
@@ -202,7 +209,7 @@ impl Mover for Moving<'_> {
     }
 
     fn alone(&mut self, stream: &Stream) -> [u64; 2] {
-        self.area.timed(self.counters, self.clock, stream)
+        self.each.area.timed(self.counters, self.clock, stream)
     }
 
     fn together(
@@ -211,17 +218,18 @@ impl Mover for Moving<'_> {
         apart: u64,
         further: u32,
     ) -> Result<Vec<[u64; 2]>, String> {
-        let count = smp::count().min(MOST);
+        let (each, count) = (&self.each, smp::count().min(MOST));
         let of = |place: usize| Stream { at: stream.at + place as u64 * apart, ..*stream };
         if self.in_turn {
             // Who runs alone for a turn would wait for those that have none.
             let one = |place: usize| {
-                self.further((&of(place), further), |_| true, || false).unwrap_or_default()
+                each.further((&of(place), further), |_| true, || false).unwrap_or_default()
             };
             let on = |place: usize| smp::on_some(|it| it == place, one).expect(BOOT);
             return Ok((0..count).flat_map(|place| on(place).into_iter().flatten()).collect());
         }
-        let patience = Patience::new(self.hz, false);
+        let hz = self.hz;
+        let patience = Patience::new(hz, false);
         let (ready, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = |place: usize| {
             let meet = |times: usize| {
@@ -234,14 +242,14 @@ impl Mover for Moving<'_> {
                 if !own.replace(true) {
                     done.fetch_add(1, Ordering::AcqRel);
                 }
-                let is_late = tsc::now().wrapping_sub(begun) > 60 * self.hz;
+                let is_late = tsc::now().wrapping_sub(begun) > 60 * hz;
                 done.load(Ordering::Acquire) < count && !is_late
             };
-            self.further((&of(place), further), meet, goes_on)
+            each.further((&of(place), further), meet, goes_on)
         };
         let all = smp::on_some(|place| place < count, work).expect(BOOT);
         let all: Option<Vec<_>> = all.into_iter().flatten().collect();
-        let ms = patience.ticks * 1000 / self.hz.max(1);
+        let ms = patience.ticks * 1000 / hz.max(1);
         all.ok_or_else(|| format!("one of {count} did not come within {ms} ms"))
     }
 
