@@ -66,10 +66,10 @@ fn is_as_given(facts: &BandwidthFacts, parameters: &str) -> usize {
 #[test]
 fn d1_bandwidths_with_parameters_are_reported() {
     for (model, parameters, figures) in [
-        ("skylake", "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90", 10),
+        ("skylake", "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90,mispredict=0", 10),
         (
             "zen4",
-            "l1d=8k/2:fifo@3,l2=32k/4@14,l3=128k/8:fifo@40,memory=90,transfer=30/60/170/7",
+            "l1d=8k/2:fifo@3,l2=32k/4@14,l3=128k/8:fifo@40,memory=90,transfer=30/60/170/7,mispredict=0",
             13,
         ),
     ] {
@@ -82,7 +82,7 @@ fn d1_bandwidths_with_parameters_are_reported() {
 
 #[test]
 fn d1_the_bandwidth_of_four_processors_is_the_sum() {
-    let parameters = "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90";
+    let parameters = "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90,mispredict=0";
     let facts = bandwidth(&["--pmu", &format!("skylake,{parameters}"), "--cpus", "4"]);
     assert_eq!(is_as_given(&facts, parameters), 10);
     assert_eq!((facts.processors, facts.in_turn), (4, true));
