@@ -6,6 +6,7 @@ use protocol::record::{FactsResult, FactsTimer, Record};
 use qemu_tests::xtask;
 use serde_json::Value;
 
+mod bandwidth;
 mod between;
 mod core;
 mod predictor;

@@ -17,6 +17,8 @@ pub struct Touch {
     pub kind: AccessKind,
     /// With LOCK semantics.
     pub locked: bool,
+    /// A store with a non-temporal hint.
+    pub non_temporal: bool,
 }
 
 /// Calls `each` for every access of `instruction`, in the decoder's order. `register` gives the registers as they are
@@ -33,6 +35,7 @@ pub fn accesses(
     }
     let locked = instruction.has_lock_prefix()
         || (instruction.mnemonic() == Mnemonic::Xchg && instruction.memory_size().size() > 0);
+    let hint = is_non_temporal(instruction.mnemonic());
     for memory in factory.info(instruction).used_memory() {
         let kind = match memory.access() {
             OpAccess::Read | OpAccess::CondRead => AccessKind::Load,
@@ -49,8 +52,17 @@ pub fn accesses(
         let is_wide = instruction.code_size() == CodeSize::Code64;
         let linear = if is_wide { linear } else { linear & 0xffff_ffff };
         let bytes = memory.memory_size().size().max(1) as u32;
-        each(Touch { linear, bytes, kind, locked });
+        let non_temporal = hint && kind == AccessKind::Store;
+        each(Touch { linear, bytes, kind, locked, non_temporal });
     }
+}
+
+/// Whether its stores have a non-temporal hint (SDM vol. 1, 10.4.6.2; AMD APM vol. 4, MOVNTSD and MOVNTSS).
+fn is_non_temporal(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(mnemonic, Movnti | Movntdq | Movntps | Movntpd | Movntq | Movntsd | Movntss)
+        || matches!(mnemonic, Vmovntdq | Vmovntps | Vmovntpd)
+        || matches!(mnemonic, Maskmovq | Maskmovdqu | Vmaskmovdqu)
 }
 
 /// How far after its operand's address a bit test by a register goes: bit strings reach as far as the register says

@@ -230,3 +230,32 @@ fn bit_tests_by_a_register_reach_as_far_as_it_says() {
     // BTS [RDI], 37.
     assert_eq!(place(&[0x0f, 0xba, 0x2f, 37], 0), 0x5000);
 }
+
+#[test]
+fn d1_stores_with_a_non_temporal_hint_are_told_apart() {
+    let hints = |bytes: &[u8]| {
+        let mut found = Vec::new();
+        accesses(
+            &mut InstructionInfoFactory::new(),
+            &at(bytes),
+            |_| 0x100,
+            |touch| {
+                found.push((touch.kind, touch.non_temporal));
+            },
+        );
+        found
+    };
+    // movnti [rsi], rax; movntdq [rsi], xmm0; vmovntdq [rsi], ymm0; vmovntps [rsi], zmm0
+    let stores: [&[u8]; 4] = [
+        &[0x48, 0x0f, 0xc3, 0x06],
+        &[0x66, 0x0f, 0xe7, 0x06],
+        &[0xc5, 0xfd, 0xe7, 0x06],
+        &[0x62, 0xf1, 0x7c, 0x48, 0x2b, 0x06],
+    ];
+    for store in stores {
+        assert_eq!(hints(store), [(AccessKind::Store, true)], "{store:x?}");
+    }
+    // movdqa [rsi], xmm0; movntdqa xmm0, [rsi], which loads
+    assert_eq!(hints(&[0x66, 0x0f, 0x7f, 0x06]), [(AccessKind::Store, false)]);
+    assert_eq!(hints(&[0x66, 0x0f, 0x38, 0x2a, 0x06]), [(AccessKind::Load, false)]);
+}

@@ -1,5 +1,6 @@
 //! What a processor's data caches and TLBs are, told from how long loads take, and from nothing else; what lies between processors
-//! ([`cores`]), what takes their time ([`gaps`]), and what predicts their branches ([`pipeline`]).
+//! ([`cores`]), what takes their time ([`gaps`]), what predicts their branches ([`pipeline`]), and how fast they move data
+//! ([`bandwidth`]).
 //!
 //! Loads follow pointers, so that each waits for the one before it. What is followed is chosen: lines of one set, pages of one set,
 //! or all lines of a working set in random order.
@@ -18,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod bandwidth;
 pub mod cores;
 pub mod gaps;
 pub mod judge;

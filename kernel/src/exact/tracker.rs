@@ -333,7 +333,8 @@ impl<'a> Tracker<'a> {
         for index in 0..before.rcx.wrapping_sub(after.rcx) & mask {
             let at = |pointer: u64| pointer.wrapping_add(stride.wrapping_mul(index)) & mask;
             let mut touch = |linear, kind| {
-                let touch = Touch { linear, bytes: bytes as u32, kind, locked: false };
+                let touch =
+                    Touch { linear, bytes: bytes as u32, kind, locked: false, non_temporal: false };
                 seen.accesses.add(self.qualifier, &touch);
             };
             if operation.source {

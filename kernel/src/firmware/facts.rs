@@ -1,6 +1,8 @@
 //! A fact sheet's parts; of caches and TLBs the machine on which loads are timed.
 
+mod bandwidth;
 mod cpuid;
+mod moves;
 mod pipeline;
 mod timed;
 
@@ -68,6 +70,12 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         .memory
         .then(|| measure_memory(item.bytes, ranges, (space, frames), (counters, clock, second)));
     let memory = memory.transpose()?;
+    let bandwidth = memory.as_ref().map(|found| {
+        let (_, start) = own_memory(item.bytes, ranges)?;
+        let facts = bandwidth::measure((start, item.bytes), machine, (counters, clock), found);
+        Ok::<_, String>(Box::new(facts))
+    });
+    let bandwidth = bandwidth.transpose()?;
     let guest = machine.hypervisor.is_some_and(|one| one != Hypervisor::Tcg);
     let core =
         has.core.then(|| pipeline::measure((space, frames), (counters, clock, second), guest));
@@ -83,6 +91,7 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         timer,
         bytes: item.bytes,
         memory,
+        bandwidth,
         core,
         cores: has.cores.then(|| cores::measure(second, machine.runs_in_turn())),
         noise,
@@ -101,11 +110,7 @@ fn measure_memory(
     (space, frames): (&mut Space, &mut Frames),
     (counters, clock, second): (&mut Counters, Clock, u64),
 ) -> Result<MemoryFacts, String> {
-    let own = ranges.iter().find(|range| range.end - range.start == bytes);
-    let range = own.ok_or("the item has no memory of its size")?.clone();
-    // The caller has no other page tables in use.
-    let start = contiguous(&range, bytes)
-        .ok_or_else(|| format!("no {bytes} bytes of the memory are physically contiguous"))?;
+    let start = own_memory(bytes, ranges)?;
     let to = PhysAddr::new(start.1);
     let flags = PageTableFlags::PRESENT | PageTableFlags::WRITABLE | PageTableFlags::NO_EXECUTE;
     let small = SMALL..SMALL + bytes;
@@ -118,6 +123,15 @@ fn measure_memory(
     // SAFETY: ring 0.
     unsafe { arch::memory::cache::flush_tlb() };
     measured
+}
+
+/// The linear and physical address of the item's memory.
+fn own_memory(bytes: u64, ranges: &[Range<u64>]) -> Result<(u64, u64), String> {
+    let own = ranges.iter().find(|range| range.end - range.start == bytes);
+    let range = own.ok_or("the item has no memory of its size")?;
+    // The caller has no other page tables in use.
+    contiguous(range, bytes)
+        .ok_or_else(|| format!("no {bytes} bytes of the memory are physically contiguous"))
 }
 
 /// The linear and physical address of so many contiguous bytes of mapped memory.

@@ -183,7 +183,8 @@ fn passes(
     let mut factory = InstructionInfoFactory::new();
     let widths = factory.info(&instruction).used_memory().iter();
     let bytes = widths.map(|one| one.memory_size().size()).max().unwrap_or(0).max(1) as u32;
-    let touch = Touch { linear: data, bytes, kind: AccessKind::Load, locked: false };
+    let touch =
+        Touch { linear: data, bytes, kind: AccessKind::Load, locked: false, non_temporal: false };
     data != 0 && qualifier.touches(&touch)
 }
 

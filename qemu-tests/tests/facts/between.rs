@@ -59,7 +59,7 @@ fn d3_four_processors_of_the_emulated_pmu_have_a_complete_matrix() {
 }
 
 /// A processor that does not say that QEMU's translator is beneath: it is taken for one whose neighbours run beside it.
-const BARE: [&str; 6] = ["--pmu", "none", "--cpu", "qemu64,hypervisor=off", "--cpus", "3"];
+pub const BARE: [&str; 6] = ["--pmu", "none", "--cpu", "qemu64,hypervisor=off", "--cpus", "3"];
 
 #[test]
 fn d3_processors_that_are_taken_to_run_at_once_have_a_complete_matrix() {

@@ -1,6 +1,7 @@
-//! What a processor's caches and TLBs are; in parts of their own what predicts its branches, what lies between cores, and what takes
+//! What a processor's caches and TLBs are; in parts of their own how fast data are moved, what predicts its branches, what lies between cores, and what takes
 //! their time.
 
+pub(crate) mod bandwidth;
 pub(crate) mod cores;
 pub(crate) mod noise;
 pub(crate) mod pipeline;
@@ -60,6 +61,11 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
     };
     if let Some(memory) = &sheet.memory {
         part(heading(sheet), &HEAD_MEMORY, rows(sheet, memory), Vec::new(), untold(memory));
+    }
+    if let Some(facts) = &sheet.bandwidth {
+        let rows = cells(bandwidth::rows(sheet, facts));
+        let untold = bandwidth::untold(facts, sheet.emulated);
+        part(bandwidth::heading(facts), &HEAD, rows, Vec::new(), untold);
     }
     if let Some(core) = &sheet.core {
         let rows = pipeline::rows(sheet, core);

@@ -312,6 +312,7 @@ const ACCESS: Access = Access {
     bytes: 8,
     kind: AccessKind::Load,
     locked: false,
+    non_temporal: false,
     page_bits: 12,
 };
 

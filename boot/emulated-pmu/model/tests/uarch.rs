@@ -170,6 +170,7 @@ fn the_second_page_has_a_physical_address_of_its_own() {
         bytes: 8,
         kind: AccessKind::Load,
         locked: false,
+        non_temporal: false,
         page_bits: 12,
     };
     machine.access(across);
@@ -180,6 +181,7 @@ fn the_second_page_has_a_physical_address_of_its_own() {
         bytes: 1,
         kind: AccessKind::Load,
         locked: false,
+        non_temporal: false,
         page_bits: 12,
     };
     assert_eq!(machine.access(within(0x9_0FC0)).count(LoadL1Hit), 1);

@@ -7,14 +7,17 @@ use iced_x86::{Instruction, Register};
 use pmu_model::Occurrence;
 use pmu_model::uarch::{Access, AccessKind, PAGE_BYTES, Sink, StringRun};
 use std::collections::HashMap;
-use step::Maintenance;
+use step::{Maintenance, Touch};
 
-/// Kind and LOCK of an access as a small number.
+/// Kind, LOCK and non-temporal hint of an access as a small number.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Way(u8);
 
+/// That of a store with a non-temporal hint.
+const NON_TEMPORAL: u8 = 6;
+
 /// Added where the instruction may pass the qualifiers.
-const MAY_PASS: u8 = 6;
+const MAY_PASS: u8 = 8;
 
 /// How many there are, and to spare: a power of two takes no check.
 const WAYS: usize = 8;
@@ -23,6 +26,14 @@ impl Way {
     /// Of an access.
     pub const fn new(kind: AccessKind, locked: bool) -> Self {
         Self(kind as u8 + 3 * locked as u8)
+    }
+
+    /// Of one of an instruction's.
+    pub const fn of_touch(touch: &Touch) -> Self {
+        match touch.non_temporal {
+            true => Self(NON_TEMPORAL),
+            false => Self::new(touch.kind, touch.locked),
+        }
     }
 
     /// The same of an instruction that may pass the qualifiers, if `may`.
@@ -54,16 +65,28 @@ impl Way {
 
     /// What the access does.
     pub const fn kind(self) -> AccessKind {
-        match self.0 % 3 {
-            0 => AccessKind::Load,
-            1 => AccessKind::Store,
-            _ => AccessKind::LoadStore,
+        match self.0 % MAY_PASS {
+            0 | 3 => AccessKind::Load,
+            2 | 5 => AccessKind::LoadStore,
+            // With the hint or without.
+            _ => AccessKind::Store,
         }
     }
 
     /// With LOCK semantics.
     pub const fn locked(self) -> bool {
-        self.0 % MAY_PASS >= 3
+        matches!(self.0 % MAY_PASS, 3..NON_TEMPORAL)
+    }
+
+    /// An access, at the same linear and physical address for now.
+    pub const fn access(self, linear: u64, bytes: u32) -> Access {
+        let (locked, non_temporal) = (self.locked(), self.non_temporal());
+        Access { locked, non_temporal, ..Access::identity(linear, bytes, self.kind()) }
+    }
+
+    /// With a non-temporal hint.
+    pub const fn non_temporal(self) -> bool {
+        self.0 % MAY_PASS == NON_TEMPORAL
     }
 }
 
@@ -229,4 +252,39 @@ pub fn size(info: MemInfo) -> u32 {
 /// What an instruction flushes: nothing, if it loads CR8.
 pub fn maintenance(instruction: &Instruction) -> Option<Maintenance> {
     step::maintenance(instruction).filter(|_| instruction.op0_register() != Register::CR8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d1_a_way_is_what_its_access_is() {
+        use AccessKind::{Load, LoadStore, Store};
+        let touch =
+            |kind, locked, non_temporal| Touch { linear: 0, bytes: 8, kind, locked, non_temporal };
+        let mut seen = Vec::new();
+        for (kind, locked, hint) in [
+            (Load, false, false),
+            (Store, false, false),
+            (LoadStore, false, false),
+            (Load, true, false),
+            (Store, true, false),
+            (LoadStore, true, false),
+            (Store, false, true),
+        ] {
+            for may in [false, true] {
+                let way = Way::of_touch(&touch(kind, locked, hint)).passing(may);
+                let way = Way::of(way.number());
+                assert_eq!((way.kind(), way.locked(), way.may_pass()), (kind, locked, may));
+                assert_eq!(way.non_temporal(), hint);
+                assert_eq!(way.access(5, 8).non_temporal, hint);
+                seen.push((way.number(), way.index()));
+            }
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 14);
+        assert!(seen.iter().all(|(_, index)| *index < WAYS));
+    }
 }

@@ -163,6 +163,7 @@ mod tests {
             bytes,
             kind: AccessKind::Load,
             locked: false,
+            non_temporal: false,
             page_bits: 12,
         }
     }

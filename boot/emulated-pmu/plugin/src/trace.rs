@@ -79,7 +79,7 @@ pub fn apply(
                 accessed(spanning, Direction::Both, packed(touch, may_pass));
             }
             (Shape::Deferred, [touch]) => {
-                let way = Way::new(touch.kind, touch.locked).passing(may_pass);
+                let way = Way::of_touch(touch).passing(may_pass);
                 let record = Deferred { way, bytes: touch.bytes, opened };
                 let stays = translator.deferred.get(record);
                 accessed(deferred, Direction::Both, from_ref(stays).cast_mut().cast());
@@ -97,7 +97,7 @@ pub fn apply(
 
 /// Way and bytes in a pointer.
 fn packed(touch: &step::Touch, may_pass: bool) -> *mut c_void {
-    let way = Way::new(touch.kind, touch.locked).passing(may_pass).number();
+    let way = Way::of_touch(touch).passing(may_pass).number();
     (usize::from(way) | (touch.bytes as usize) << 8) as *mut c_void
 }
 
@@ -185,8 +185,7 @@ extern "C" fn spanning(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     });
     if begins {
         vcpu.memory.drop_pending();
-        let (kind, locked) = (way.kind(), way.locked());
-        let access = Access { bytes, locked, ..Access::identity(linear, bytes, kind) };
+        let access = way.access(linear, bytes);
         vcpu.memory.pending.push(access);
         vcpu.memory.covered = 0;
         vcpu.memory.may_pass = way.may_pass();
@@ -204,9 +203,7 @@ extern "C" fn deferred(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     // SAFETY: it was requested with such data, which stays.
     let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
     if vcpu.memory.pending.is_empty() {
-        let (kind, locked) = (record.way.kind(), record.way.locked());
-        let access = Access { locked, ..Access::identity(linear, record.bytes, kind) };
-        vcpu.memory.pending.push(access);
+        vcpu.memory.pending.push(record.way.access(linear, record.bytes));
         vcpu.memory.may_pass = record.way.may_pass();
     }
     vcpu.note(info, linear);
@@ -230,7 +227,8 @@ extern "C" fn begun(_: u32, data: *mut c_void) {
         |name| vcpu.register(name),
         |touch| {
             let access = Access::identity(touch.linear, touch.bytes, touch.kind);
-            list.push(Access { locked: touch.locked, ..access });
+            let (locked, non_temporal) = (touch.locked, touch.non_temporal);
+            list.push(Access { locked, non_temporal, ..access });
         },
     );
     vcpu.memory.pending = list;

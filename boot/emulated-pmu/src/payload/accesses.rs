@@ -114,7 +114,13 @@ fn operation_access(guest: &Guest, operation: &StringOperation, place: &Place) -
         (None, Some(store)) => (store, AccessKind::Store),
         (None, None) => return None,
     };
-    let touch = Touch { linear, bytes: operation.element_bytes.into(), kind, locked: false };
+    let touch = Touch {
+        linear,
+        bytes: operation.element_bytes.into(),
+        kind,
+        locked: false,
+        non_temporal: false,
+    };
     Some(access(guest, &touch, guest.physical(linear)?))
 }
 
@@ -179,7 +185,13 @@ pub fn elements(
             let at = address(base, first, n);
             for piece in guest.runs[place].element(at, bytes) {
                 let Some(physical) = guest.physical(piece.linear) else { continue };
-                let touch = Touch { linear: piece.linear, bytes: piece.bytes, kind, locked: false };
+                let touch = Touch {
+                    linear: piece.linear,
+                    bytes: piece.bytes,
+                    kind,
+                    locked: false,
+                    non_temporal: false,
+                };
                 let access = access(guest, &touch, physical);
                 if takes && guest.counting.qualifiers().touches_line(access.linear) {
                     guest.string_touched = true;
@@ -208,10 +220,19 @@ pub fn elements(
 }
 
 fn access(guest: &Guest, touch: &Touch, physical: u64) -> Access {
-    let &Touch { linear, bytes, kind, locked } = touch;
+    let &Touch { linear, bytes, kind, locked, non_temporal } = touch;
     let next = (linear & !(PAGE - 1)).wrapping_add(PAGE);
     let crosses = linear % PAGE + u64::from(bytes) > PAGE;
     let physical_next_page =
         if crosses { guest.physical(next).unwrap_or(physical) } else { physical };
-    Access { linear, physical, physical_next_page, bytes, kind, locked, page_bits: 12 }
+    Access {
+        linear,
+        physical,
+        physical_next_page,
+        bytes,
+        kind,
+        locked,
+        non_temporal,
+        page_bits: 12,
+    }
 }

@@ -4,7 +4,7 @@ use super::{Item, ItemRecord, JobPart, head};
 use crate::facts::{BYTES, SMIS, THRESHOLD_NS, WATCH_MS};
 use crate::job::Facts;
 use crate::limits::{self, LimitError};
-use crate::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow};
+use crate::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow};
 use crate::record::{PipelineFacts, Uncounted};
 use crate::verdict::{Figure, figure};
 use alloc::format;
@@ -44,6 +44,7 @@ impl ItemRecord for FactsResult {
     fn figures(&self) -> Vec<Figure> {
         let mut all = Vec::new();
         self.memory.iter().for_each(|memory| of_memory(memory, &mut all));
+        self.bandwidth.iter().for_each(|facts| of_bandwidth(facts, &mut all));
         self.core.iter().for_each(|core| of_core(core, &mut all));
         self.cores.iter().for_each(|cores| of_cores(cores, &mut all));
         self.noise.iter().for_each(|noise| of_noise(noise, &mut all));
@@ -76,6 +77,26 @@ fn of_memory(memory: &MemoryFacts, all: &mut Vec<Figure>) {
     }
     all.push(figure("line crossing cycles", Some(cycles(memory.crossing_tenths[0]))));
     all.push(figure("page crossing cycles", Some(cycles(memory.crossing_tenths[1]))));
+}
+
+/// Of working sets in the middle of a level.
+fn of_bandwidth(facts: &BandwidthFacts, all: &mut Vec<Figure>) {
+    let place = |level: u32| match level {
+        0 => "memory".into(),
+        level => format!("L{level}"),
+    };
+    for point in &facts.alone {
+        let Some(level) = point.level else { continue };
+        let name = format!("{} {} bytes per", place(level), point.by.name());
+        all.push(figure(format!("{name} cycle"), point.per_cycle()));
+        all.push(figure(format!("{name} tick"), point.per_tick()));
+    }
+    let thousandths = |milli: u64| (milli > 0).then_some(milli as f64 / 1000.0);
+    for sum in &facts.together {
+        let name = format!("{} {} by all bytes per", place(sum.level), sum.by.name());
+        all.push(figure(format!("{name} cycle"), thousandths(sum.milli_per_cycle.median)));
+        all.push(figure(format!("{name} tick"), thousandths(sum.milli_per_tick.median)));
+    }
 }
 
 fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {

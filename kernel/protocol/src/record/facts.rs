@@ -1,6 +1,6 @@
 //! What a processor's caches and TLBs are, as measured.
 
-use super::{CoreFacts, Miss, NoiseFacts, PipelineFacts, Uncounted, Verdict};
+use super::{BandwidthFacts, CoreFacts, Miss, NoiseFacts, PipelineFacts, Uncounted, Verdict};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,6 +27,9 @@ pub struct FactsResult {
     /// The data caches and TLBs; absent: they were not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryFacts>,
+    /// How fast data are moved, measured with the part `memory`; absent: it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Box<BandwidthFacts>>,
     /// The core's predictor of branches; absent: it was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Box<PipelineFacts>>,

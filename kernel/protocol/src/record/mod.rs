@@ -1,5 +1,6 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
+mod bandwidth;
 mod bindings;
 mod bring_up;
 mod check;
@@ -23,6 +24,7 @@ mod sampling;
 mod tasks;
 mod times;
 
+pub use bandwidth::{BandwidthFacts, BandwidthPoint, BandwidthSum, Moving};
 pub use bindings::{BindMoment, CountBinding, StaleReading};
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};

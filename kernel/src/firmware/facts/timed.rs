@@ -152,6 +152,30 @@ pub unsafe fn follow(clock: Clock, start: u64, (skip, count): (u64, u64), flush:
     end.wrapping_sub(begin)
 }
 
+/// Reads a clock, after everything before and before everything after.
+///
+/// # Safety
+/// Ring 0; the clock may be read.
+pub unsafe fn now(clock: Clock) -> u64 {
+    let now: u64;
+    // SAFETY: the caller's promises; it changes nothing.
+    unsafe {
+        match clock {
+            Clock::Counter(index) => asm!(
+                now!("rdpmc", "{now}"),
+                index = in(reg) index, now = out(reg) now,
+                out("rax") _, out("rcx") _, out("rdx") _, options(nostack),
+            ),
+            Clock::Tsc => asm!(
+                now!("rdtsc", "{now}"),
+                index = in(reg) 0_u32, now = out(reg) now,
+                out("rax") _, out("rcx") _, out("rdx") _, options(nostack),
+            ),
+        }
+    }
+    now
+}
+
 /// A call of code that was written, after a call of other code, if it is given as `first`: "call rax".
 macro_rules! call {
     ($first:literal, $read:literal, $before:expr, $entry:expr, $data:expr, $index:expr, $begin:ident, $end:ident) => {

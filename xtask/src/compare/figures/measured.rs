@@ -92,6 +92,8 @@ pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
         let unit = match figure.name.rsplit(' ').next() {
             Some("cycles") => CYCLES,
             Some("ticks") => TICKS,
+            Some("cycle") => PER_CYCLE,
+            Some("tick") => PER_TICK,
             _ => FACTS,
         };
         let figure = Figure::new(figure.name, unit, figure.value?, super::once(steady));
@@ -106,6 +108,8 @@ const JOULES: &str = "J";
 const MEAN: &str = "it is the mean of sampled records, so its variation is unknown";
 /// What times of a fact sheet are in, and what its other figures are numbers of.
 const CYCLES: &str = "cycles";
+const PER_CYCLE: &str = "bytes/cycle";
+const PER_TICK: &str = "bytes/tick";
 const FACTS: &str = "facts";
 
 /// Each event up to the last row, and up to each row. When something happens is no better or worse by itself.

@@ -1,6 +1,6 @@
 //! The figures of fact sheets that a job can expect something of.
 
-use protocol::record::{LineAccess, TransitionCost};
+use protocol::record::{LineAccess, Moving, TransitionCost};
 
 /// Levels of caches and TLBs that there may be.
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=4;
@@ -35,9 +35,19 @@ pub(super) fn all() -> Vec<String> {
     whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
     let window = ["reorder buffer", "registers in flight", "load queue", "scheduler"];
     whole.extend(window.map(|name| format!("{name} entries")));
+    whole.extend(names_of_bandwidth());
     whole.extend(names_of_cores());
     whole.extend(names_of_noise());
     whole
+}
+
+/// How fast data are moved, by one processor and by all.
+fn names_of_bandwidth() -> impl Iterator<Item = String> {
+    let places = LEVELS.map(|level| format!("L{level}")).chain(["memory".to_string()]);
+    let ways = |place| Moving::ALL.map(|by: Moving| format!("{place} {}", by.name()));
+    let whom = |name: String| [format!("{name} bytes per"), format!("{name} by all bytes per")];
+    let units = |name: String| ["cycle", "tick"].map(|unit| format!("{name} {unit}"));
+    places.flat_map(ways).flat_map(whom).flat_map(units)
 }
 
 /// Figures of what lies between processors. Of MWAIT the states of sleep that leaf 5 can tell.

@@ -1,9 +1,10 @@
 //! What a fact sheet tells.
 
 use super::table;
-use crate::render::facts::{self, Grid, cores, noise, pipeline};
+use crate::render::facts::{self, Grid, bandwidth, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, PipelineFacts};
+use protocol::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
+use protocol::record::{Moving, PipelineFacts};
 use std::collections::BTreeSet;
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
@@ -14,6 +15,13 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
         parts.push(figures("Caches and TLBs", &facts::HEAD_MEMORY, rows));
         parts.push(Part::Plot(curve(sheet, memory)));
         parts.extend(facts::untold(memory).into_iter().map(Part::Text));
+    }
+    if let Some(told) = &sheet.bandwidth {
+        parts.push(Part::Text(bandwidth::heading(told)));
+        let rows = facts::cells(bandwidth::rows(sheet, told));
+        parts.push(figures("Bandwidth", &facts::HEAD, rows));
+        parts.extend(speeds(sheet, told).map(Part::Plot));
+        parts.extend(bandwidth::untold(told, sheet.emulated).into_iter().map(Part::Text));
     }
     if let Some(core) = &sheet.core {
         parts.push(Part::Text(pipeline::heading(sheet)));
@@ -56,6 +64,33 @@ fn grid(grid: Grid) -> Part {
     let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
     let row = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
     table(&grid.caption, &head, 1, grid.rows.into_iter().map(row).collect())
+}
+
+/// Bandwidth over size, by the boot processor. Not all ways have the same sizes.
+fn speeds(sheet: &FactsResult, told: &BandwidthFacts) -> Option<Plot> {
+    let sizes: BTreeSet<u64> = told.alone.iter().map(|point| point.bytes).collect();
+    let series = Moving::ALL.map(|by| {
+        let own: Vec<[i64; 2]> = told
+            .alone
+            .iter()
+            .filter(|point| point.by == by)
+            .map(|point| [point.bytes as i64, (point.per_cycle().unwrap_or(0.0) * 1000.0) as i64])
+            .collect();
+        // As `at` has it, in tenths.
+        let y = sizes.iter().map(|bytes| at(&own, *bytes as i64) / 100.0).collect();
+        Series { name: by.name().to_string(), y, band: Vec::new() }
+    });
+    Some(Plot {
+        title: "Bandwidth over the size of the working set".to_string(),
+        x_label: "size, as a power of two of KiB".to_string(),
+        y_label: format!("bytes a {}", facts::unit(sheet).trim_end_matches('s')),
+        x: sizes.iter().map(|bytes| (*bytes as f64 / 1024.0).log2()).collect(),
+        from: 0.0,
+        series: series.into(),
+        mark: None,
+        steps: false,
+    })
+    .filter(|plot| plot.x.len() > 1)
 }
 
 /// What returns take over the depth of calls.

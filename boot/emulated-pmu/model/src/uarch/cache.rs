@@ -33,6 +33,8 @@ pub struct Access {
     pub kind: AccessKind,
     /// With LOCK semantics.
     pub locked: bool,
+    /// A store that leaves its line in no cache; only with [`super::Parameters`] it is any different from others.
+    pub non_temporal: bool,
     /// Bits of the offset in its page: 12, 21 or 30. Asked for with [`super::Parameters`] alone.
     pub page_bits: u8,
 }
@@ -49,6 +51,7 @@ impl Access {
             bytes,
             kind,
             locked: false,
+            non_temporal: false,
             page_bits: 12,
         }
     }

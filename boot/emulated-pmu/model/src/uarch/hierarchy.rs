@@ -2,7 +2,8 @@
 //!
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
 //! served it, a crossing its own, and a translation what it adds; what stores and loads of their bytes take says `StoreBuffer`. Of an access that
-//! crosses a line or a page, the slower part counts. With a window loads overlap, see [`window`](super::window).
+//! crosses a line or a page, the slower part counts. With a window loads overlap, see [`window`](super::window). How long lines wait for
+//! each other says [`transfer`](super::transfer).
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
 //! code, and the TLBs see none.
@@ -14,6 +15,7 @@ use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
 use super::replacement::{Dice, Policy, Set};
 use super::sink::Sink;
 use super::stores::StoreBuffer;
+use super::transfer::Way;
 use super::window::Step;
 use crate::occurrence::Occurrence;
 use alloc::vec;
@@ -75,6 +77,7 @@ pub struct Hierarchy {
     code: Option<Store>,
     buffer: StoreBuffer,
     window: Window,
+    way: Way,
     dice: Dice,
 }
 
@@ -93,6 +96,7 @@ impl Hierarchy {
             code: parameters.code.as_ref().map(cache),
             buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             window: Window::new(parameters.window),
+            way: Way::new(parameters.transfer),
             dice: Dice::NEW,
         }
     }
@@ -109,7 +113,10 @@ impl Hierarchy {
         {
             waits = self.translate(page, access.page_bits, loads, sink).max(waits);
         }
-        let mut served = 0;
+        let streams = access.non_temporal && access.kind == AccessKind::Store;
+        // Each line waits for the one before it; the access, for the last one.
+        let (mut served, mut queued) = (0, 0);
+        let (now, levels) = (self.buffer.now() + 1, self.caches.len());
         let mut at = first & !(line - 1);
         loop {
             let base = match at / PAGE_BYTES == last / PAGE_BYTES
@@ -118,11 +125,24 @@ impl Hierarchy {
                 true => access.physical_next_page & !(PAGE_BYTES - 1),
                 false => access.physical & !(PAGE_BYTES - 1),
             };
-            served = self.look_up((base + at % PAGE_BYTES) / line, sink).max(served);
+            let own = (base + at % PAGE_BYTES) / line;
+            let waits = match streams {
+                true => self.stream(own, now),
+                false => {
+                    let level = self.look_up(own, sink);
+                    served = level.max(served);
+                    self.way.bring(now, level, levels)
+                }
+            };
+            queued = waits.max(queued);
             if last.wrapping_sub(at) < line {
                 break;
             }
             at = at.wrapping_add(line);
+        }
+        if streams {
+            self.pass(1, queued, sink);
+            return;
         }
         self.note(access.kind, served, sink);
         let caches = self.parameters.caches.iter().flatten();
@@ -130,7 +150,10 @@ impl Hierarchy {
         let of_level = of_level.unwrap_or(self.parameters.memory_cycles);
         self.buffer.pass(1);
         waits = match loads {
-            true => waits + of_level - 1 + self.crossing(first, last) + self.buffer.load(access),
+            true => {
+                let crossing = self.crossing(first, last);
+                queued + waits + of_level - 1 + crossing + self.buffer.load(access)
+            }
             false => 0,
         };
         if loads && self.window.is_there() {
@@ -141,10 +164,28 @@ impl Hierarchy {
         self.buffer.pass(waits);
         if access.kind != AccessKind::Load {
             // A line of the first level is written in a cycle.
-            let entry = self.buffer.store(access, if served == 0 { 1 } else { of_level });
+            let queued = if loads { 0 } else { queued };
+            self.buffer.pass(queued);
+            let entry = queued + self.buffer.store(access, if served == 0 { 1 } else { of_level });
             self.window.pass(entry);
             waits += entry;
         }
+        if waits > 0 {
+            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// A non-temporal store to a line, which no cache has after it: the cycles that it waits (SDM vol. 1, 10.4.6.2: the processor may
+    /// evict a line that caches have).
+    fn stream(&mut self, line: u64, now: u64) -> u32 {
+        self.caches.iter_mut().for_each(|cache| cache.remove(line, line));
+        self.way.stream(now, line)
+    }
+
+    /// An access is done that waited, with all behind it.
+    fn pass(&mut self, own: u32, waits: u32, sink: &mut impl Sink) {
+        self.buffer.pass(own + waits);
+        self.window.pass(waits);
         if waits > 0 {
             sink.add(Occurrence::MemoryStall, waits.into());
         }

@@ -40,6 +40,7 @@ mod sink;
 mod stores;
 mod string_run;
 mod tlb;
+pub mod transfer;
 pub mod window;
 
 pub use cache::{Access, AccessKind, LINE_BYTES, Llc, Prefetch};

@@ -14,6 +14,7 @@
 //! | `stores` | entries of the store buffer, 1 to 128; or `none` | none: stores wait for nothing |
 //! | `rob` | instructions in flight, 16 to 1024; or `none`, see [`super::window`] | none: every load is waited for |
 //! | `registers`, `loads`, `scheduler` | after `rob`, up to as many: of these those that write a register, that load, that wait for a register; or `none` | any number |
+//! | `transfer` | L2/L3/MEMORY/STREAM: cycles for which a line keeps the way to the first level busy, see [`super::transfer`] | `0/0/0/0` |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
@@ -30,9 +31,10 @@ mod words;
 use super::forward::{Forward, MOST_STORES};
 use super::ports::{self, PortMap};
 use super::replacement::Policy;
+use super::transfer::Transfer;
 use super::window::WindowShape;
 use core::fmt;
-use value::{btb, cache, code_cache, forward, tlb};
+use value::{btb, cache, code_cache, forward, tlb, transfer};
 
 /// Levels of data caches.
 pub const LEVELS: usize = 3;
@@ -108,6 +110,8 @@ pub struct Parameters {
     pub stores: u32,
     /// Instructions in flight.
     pub window: WindowShape,
+    /// Cycles for which a line keeps the way to the first level busy.
+    pub transfer: Transfer,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
@@ -138,6 +142,8 @@ const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
 const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
+const TRANSFER: &str =
+    "transfers are L2/L3/MEMORY/STREAM, four numbers of cycles up to 4000, as transfer=4/9/26/30";
 const WINDOW: &str = "the reorder buffer has 16 to 1024 entries, as rob=224; after it registers, loads and scheduler, each 2 to as many, or none";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
@@ -164,6 +170,7 @@ impl Parameters {
         forward: Forward { same: 0, narrow: 0, offset: 0, wide: 0, cross: 0, alias: 0 },
         stores: 0,
         window: WindowShape::NONE,
+        transfer: Transfer::NONE,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
@@ -177,7 +184,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, rob, registers, loads, scheduler, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, rob, registers, loads, scheduler, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -212,6 +219,7 @@ impl Parameters {
                     let number = value.parse().ok().filter(|one| (1..=MOST_STORES).contains(one));
                     all.stores = number.ok_or(wrong("store buffers have 1 to 128 entries"))?;
                 }
+                "transfer" => all.transfer = transfer(value).ok_or(wrong(TRANSFER))?,
                 "rob" | "registers" | "loads" | "scheduler" => {
                     let entries = match value {
                         "none" => Some(0),

@@ -69,6 +69,11 @@ impl StoreBuffer {
         waits.try_into().unwrap_or(u32::MAX)
     }
 
+    /// Cycles that have passed.
+    pub const fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Time passes.
     pub const fn pass(&mut self, cycles: u32) {
         self.now += cycles as u64;

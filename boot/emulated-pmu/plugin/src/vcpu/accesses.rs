@@ -13,8 +13,7 @@ use step::Maintenance;
 impl Vcpu {
     /// An access that QEMU has just made, of so many bytes; with its physical address if the caches see it.
     pub fn accessed(&self, info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
-        let (kind, locked) = (way.kind(), way.locked());
-        let access = Access { locked, ..Access::identity(linear, bytes, kind) };
+        let access = way.access(linear, bytes);
         if self.traces { self.memory.placed(info, access) } else { access }
     }
 

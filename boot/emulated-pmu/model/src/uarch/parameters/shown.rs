@@ -37,6 +37,8 @@ impl fmt::Display for Parameters {
             0 => f.write_str(",stores=none")?,
             stores => write!(f, ",stores={stores}")?,
         }
+        let [l2, l3, memory, stream] = self.transfer.list();
+        write!(f, ",transfer={l2}/{l3}/{memory}/{stream}")?;
         let keys = ["rob", "registers", "loads", "scheduler"];
         for (key, entries) in keys.iter().zip(self.window.list()).filter(|(_, one)| *one > 0) {
             write!(f, ",{key}={entries}")?;

@@ -27,9 +27,11 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     let other = Parameters::parse("rob=224,loads=72,rob=64").unwrap();
     assert_eq!(other.window.list(), [64, 0, 0, 0]);
     assert_eq!(Parameters::parse("rob=64,rob=none"), Ok(Parameters::DEFAULT));
+    let moving = Parameters::parse("transfer=4/9/26/4000").unwrap();
+    assert_eq!(moving.transfer.list(), [4, 9, 26, 4000]);
     let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
     assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-    for all in [all, coded, stored, windowed, ported, Parameters::DEFAULT] {
+    for all in [all, coded, stored, windowed, moving, ported, Parameters::DEFAULT] {
         assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
         assert_eq!(Parameters::of_words(&all.words()), Some(all));
     }
@@ -56,6 +58,9 @@ fn d1_what_is_wrong_is_named() {
         ("loads=16", WINDOW),
         ("rob=64,loads=65", WINDOW),
         ("rob=64,scheduler=1", WINDOW),
+        ("transfer=1/2/3", TRANSFER),
+        ("transfer=1/2/3/4/5", TRANSFER),
+        ("transfer=1/2/3/4001", TRANSFER),
         ("l2=none,l3=8m/16", "each level"),
         ("dtlb=64/5", "power of two"),
         ("dtlb=0/1", "power of two"),
@@ -81,7 +86,7 @@ fn d1_what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
         let _ = Parameters::parse(&text);
         if let Some(all) = Parameters::of_words(&words) {
             let text = all.to_string();

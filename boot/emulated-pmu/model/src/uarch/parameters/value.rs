@@ -1,5 +1,6 @@
 //! The values of single parameters, out of text.
 
+use super::super::transfer::MOST_TRANSFER;
 use super::*;
 
 /// `24k/6:fifo@4`, or `none`.
@@ -45,6 +46,16 @@ pub(super) fn forward(text: &str) -> Option<Forward> {
         *cycles = parts.next()?.parse().ok().filter(|cycles| *cycles <= MOST_CYCLES)?;
     }
     parts.next().is_none().then_some(Forward::of(all))
+}
+
+/// `4/9/26/30`.
+pub(super) fn transfer(text: &str) -> Option<Transfer> {
+    let mut all = [0; 4];
+    let mut parts = text.split('/');
+    for cycles in &mut all {
+        *cycles = parts.next()?.parse().ok().filter(|cycles| *cycles <= MOST_TRANSFER)?;
+    }
+    parts.next().is_none().then_some(Transfer::of(all))
 }
 
 /// `512/4`.

@@ -1,5 +1,6 @@
 //! Parameters as words, for the page that hypervisor and plugin share.
 
+use super::super::transfer::MOST_TRANSFER;
 use super::*;
 
 /// The word of [`Parameters::words`] at which those of the ports begin.
@@ -21,6 +22,7 @@ impl Parameters {
         let code = cache(&self.code);
         let [same, narrow, offset, wide, cross, alias] = self.forward.list();
         let [rob, registers, loads, scheduler] = self.window.list();
+        let [l2, l3, memory, stream] = self.transfer.list();
         let four = |a: u16, b: u16, c: u16, d: u16| {
             u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
         };
@@ -49,6 +51,7 @@ impl Parameters {
             four(same, narrow, offset, wide),
             four(cross, alias, self.stores as u16, 0),
             four(rob, registers, loads, scheduler),
+            four(l2, l3, memory, stream),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -96,6 +99,7 @@ impl Parameters {
             j,
             k,
             window,
+            transfer,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
@@ -107,6 +111,7 @@ impl Parameters {
         let forward = Forward { same, narrow, offset, wide, cross: part(k, 0), alias: part(k, 1) };
         let stores = part(k, 2).into();
         let window = WindowShape::of([0, 1, 2, 3].map(|at| part(window, at)));
+        let transfer = Transfer::of([0, 1, 2, 3].map(|at| part(transfer, at)));
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
@@ -123,6 +128,7 @@ impl Parameters {
             forward,
             stores,
             window,
+            transfer,
             returns,
             btb: tlb(targets),
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
@@ -138,6 +144,7 @@ impl Parameters {
             && all.code.is_none_or(|code| code.policy == Policy::Lru)
             && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
             && all.forward.list().iter().all(|cycles| *cycles <= MOST_CYCLES)
+            && all.transfer.list().iter().all(|cycles| *cycles <= MOST_TRANSFER)
             && stores <= MOST_STORES
             && window.is_sound()
             && (1..=64).contains(&returns)
