@@ -79,9 +79,10 @@ impl Unit {
                 [0, control, counter].map(|offset| Register::Msr(own + u32::from(offset)))
             }
             Access::Memory => {
-                let is_aligned =
-                    at % 4 == 0 && control % 4 == 0 && (at + u64::from(counter)) % 8 == 0;
-                if !is_aligned || at >> 52 != 0 {
+                if at >> 52 != 0 || at % 4 != 0 || control % 4 != 0 {
+                    return None;
+                }
+                if (at + u64::from(counter)) % 8 != 0 {
                     return None;
                 }
                 let [own, control] = [0, control]
@@ -204,7 +205,8 @@ fn base(devices: &mut dyn Devices, at: Address, number: u16) -> Option<u64> {
         _ => return None,
     };
     let address = u64::from(upper) << 32 | u64::from(low & !0xf);
-    (address != 0 && address != u64::from(u32::MAX & !0xf)).then_some(address)
+    let may_be = address != 0 && address >> 52 == 0 && address != u64::from(u32::MAX & !0xf);
+    may_be.then_some(address)
 }
 
 /// The units that this processor's package lists.

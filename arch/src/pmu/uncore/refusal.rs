@@ -70,6 +70,9 @@ pub enum Refusal {
     /// There is no such unit in it.
     #[error("the uncore's discovery table lists no unit of type {0}")]
     NotListed(u16),
+    /// What it lists is no function of Intel's.
+    #[error("the uncore's discovery table lists {0}, where no function of Intel's is")]
+    NoFunction(Register),
     /// A unit has fewer counters than there should be.
     #[error("the unit at {0} has {1} counters")]
     Counters(Register, u8),

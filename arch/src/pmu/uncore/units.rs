@@ -5,7 +5,7 @@ use super::layout::{Kind, Place};
 use super::packages::Ubox;
 use super::register::Register;
 use super::{Placed, Refusal};
-use crate::pci::devices::{Address, Size, functions};
+use crate::pci::devices::{Address, Size, functions, intel};
 use crate::pmu::access::Registers;
 use alloc::vec::Vec;
 
@@ -52,10 +52,18 @@ impl Placed {
             }
             Place::Channels(ubox) => self.channels(ubox, registers),
             Place::Listed(kind) => {
-                let all = discovery::listed(registers)?;
-                let mut found = all.into_iter().filter(|unit| unit.kind == *kind).peekable();
-                found.peek().ok_or(Refusal::NotListed(*kind))?;
-                found.map(|unit| self.listed(&unit)).collect()
+                let mut found = discovery::listed(registers)?;
+                found.retain(|unit| unit.kind == *kind);
+                let first = found.first().ok_or(Refusal::NotListed(*kind))?.own;
+                let is_there = |unit: &Unit| match (unit.own, registers.devices()) {
+                    (Register::Config(at, ..), Some(devices)) => intel(devices, at).is_some(),
+                    _ => true,
+                };
+                found.retain(is_there);
+                match found.is_empty() {
+                    true => Err(Refusal::NoFunction(first)),
+                    false => found.iter().map(|unit| self.listed(unit)).collect(),
+                }
             }
         }
     }

@@ -94,6 +94,7 @@ fn s3_entries_that_cannot_be_are_passed_over() {
         [about(4, 0x40, 48, 4, 1), 0xfb82_2800, 1],
         [about(4, 0x42, 48, 8, 1), 0xfb82_2800, 1],
         [about(4, 0x40, 48, 8, 1), 1 << 52, 1],
+        [about(4, 0x40, 48, 8, 1), u64::MAX - 7, 1],
         [about(4, 0x30, 48, 8, 2), 0x7e0_0ff0, 1],
         [about(4, 0x31, 48, 8, 2), 0x7e0_0438, 1],
     ] {

@@ -203,11 +203,12 @@ fn s3_tables_that_are_missing_or_broken_are_refused_and_nothing_is_written() {
         // A base address register of ports, of none, and an offset to it.
         (0x18, 0x1001),
         (0x18, 0),
+        (0x18, u32::MAX & !0xf | 4),
         (0x18c, 0x4_0002),
     ] {
         let mut model = whole();
         if offset == 0x18 {
-            model.set(place, 0x1c, 0);
+            model.set(place, 0x1c, if value & 4 == 4 { u32::MAX } else { 0 });
         }
         model.set(place, offset, value);
         refused(model, Refusal::NoTable);
@@ -249,6 +250,23 @@ fn s3_another_function_may_name_the_table() {
     add_table(&mut model, at(0x7e, 3, 0), 0x3456, 0);
     let running = program(&mut model, event(Unit::Memory, 0xcf05)).unwrap();
     assert_eq!(running.places().next().unwrap().0, 2);
+}
+
+/// Nothing is written to a function that is not there, or another vendor's.
+#[test]
+fn s3_listed_functions_that_are_not_there_are_left_alone() {
+    let wanted = event(Unit::Link, 0xf02);
+    let mut model = model(LISTED[3], 1);
+    model.functions.remove(&link(0, 0));
+    let running = program(&mut model, wanted).unwrap();
+    let counter = Register::Config(link(0, 1), 0x338, Size::Qword);
+    assert_eq!(running.places().collect::<Vec<_>>(), [(1, counter)]);
+    running.release(&mut model);
+    model.writes.clear();
+    model.set(link(0, 1), 0, 0x3200_1022);
+    let first = Register::Config(link(0, 0), 0x318, Size::Dword);
+    assert_eq!(program(&mut model, wanted).unwrap_err(), Refusal::NoFunction(first));
+    assert!(model.writes.is_empty(), "{:?}", model.writes);
 }
 
 /// A function that the table names and that is not there, or ignores what is written.
