@@ -1,4 +1,8 @@
-//! PCI configuration space, as far as finding serial ports takes it: PCI Local Bus Specification 3.0.
+//! PCI configuration space, as far as finding serial ports takes it (PCI Local Bus Specification 3.0); [`devices`] has the rest.
+
+pub mod devices;
+pub mod native;
+pub mod segments;
 
 use crate::uart::Place;
 use alloc::vec::Vec;

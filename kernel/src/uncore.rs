@@ -5,7 +5,7 @@ use crate::snippet::Runner;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::uncore::{Event, NoUncore, Placed, Uncore, Unit};
+use arch::pmu::uncore::{Event, NoUncore, Placed, Register, Uncore, Unit};
 use events::request::Request;
 use events::uncore;
 use protocol::record::{Counting, Uncounted};
@@ -36,6 +36,12 @@ impl Wanted {
             uncore::Unit::Clock => Unit::Clock,
             uncore::Unit::Arbiter => Unit::Arbiter,
             uncore::Unit::Caching => Unit::Caching,
+            uncore::Unit::Memory => Unit::Memory,
+            uncore::Unit::Link => Unit::Link,
+            uncore::Unit::Io => Unit::Io,
+            uncore::Unit::Coherence => Unit::Coherence,
+            uncore::Unit::Mesh => Unit::Mesh,
+            uncore::Unit::Power => Unit::Power,
         };
         let what = Event { unit, select: event.select, filter: event.filter, first: event.first };
         let label = request.attributes.label.as_ref().unwrap_or(&request.text);
@@ -137,9 +143,9 @@ pub fn programmed(
     }
 }
 
-fn named(one: &Counted, (units, msr): (u32, u32), pass: u32) -> (String, Counting) {
+fn named(one: &Counted, (units, first): (u32, Register), pass: u32) -> (String, Counting) {
     let unit = one.name.split('/').next().unwrap_or_default();
-    let counter = format!("counter {} of the package's {unit}, MSR {msr:#x}", one.placed.counter);
+    let counter = format!("counter {} of the package's {unit}, {first}", one.placed.counter);
     let name = one.name.clone();
     (one.event.clone(), Counting { name, counter, pass, units, ..Counting::default() })
 }

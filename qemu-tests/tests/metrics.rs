@@ -135,8 +135,8 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     };
     run("skylake", "Backend_Bond").fails_with(2, &["no metric \"Backend_Bond\"", "Backend_Bound"]);
     run("skylake", "SMT_Contention").fails_with(2, &["which is one of zen4, zen5"]);
-    let uncore = &["UNC_M_CAS_COUNT.RD", "an uncore counter"];
-    run("sapphirerapids", "memory_bandwidth_read").fails_with(2, uncore);
+    let uncore = &["UNC_M_TOTAL_DATA", "an uncore counter"];
+    run("arrowlake", "Info_System_DRAM_BW_Use").fails_with(2, uncore);
     run("none", "ipc").fails_with(2, &["metrics are of a processor", "--pmu"]);
     let tree = ["run", "--asm", "nop", "--pmu", "zen2", "--topdown"];
     xtask(folder.path(), &tree).fails_with(2, &["zen2", "top-down tree"]);

@@ -134,14 +134,46 @@ fn s3_counters_of_the_uncore_that_are_not_there_are_refused_by_name() {
     refused("haswell", requests, "no unit answers: MSR 0x391 does not hold what is written to it");
     refused("haswell", "uncore_clock/event=0xff/", "MSR 0x39");
     refused("zen4", requests, "only counters of the uncore of Intel's processors are known");
-    refused(
-        "nehalem",
-        requests,
-        "no counters of the uncore with control by MSR are known of family 0x6",
-    );
+    refused("nehalem", requests, "no counters of the uncore are known of family 0x6");
     refused("skylake", "uncore_cha/event=0x35/", "model 0x5e has no such unit");
     refused("sapphirerapids", "uncore_cha/event=1/", "no unit answers: MSR 0x");
-    refused("skylake", "uncore_imc/event=4/", "counted are uncore_clock, uncore_arb");
+    refused("skylake", "uncore_imc/event=4/", "model 0x5e has no such unit");
+    refused("skylake", "uncore_mdf/event=4/", "counted are uncore_clock, uncore_arb");
+}
+
+/// QEMU's machine has PCI functions, and configuration space in memory, but none of a server's: each kind of unit is refused with what it
+/// lacks, and the rest of the job is as without.
+#[test]
+fn s3_units_of_a_server_that_are_not_there_are_not_counted_with_the_reason() {
+    let table = "no PCI function has the uncore's discovery table";
+    let events = [
+        ("uncore_imc/event=5,umask=0xcf/", table),
+        ("uncore_iio/event=0x83,umask=0x70ff004/", table),
+        ("uncore_irp/event=0x1f,umask=0x10/", table),
+        ("uncore_m2m/event=0x21,umask=0x301/", table),
+        ("uncore_pcu/event=1/", table),
+        ("uncore_upi/event=2,umask=0xf/", "no PCI function 8086:3250 with its counters"),
+        ("uncore_cha/event=1/", "MSR 0x200"),
+    ];
+    let all: Vec<String> = events.iter().map(|(event, _)| format!("{event:?}")).collect();
+    let job = format!(
+        "allow-uncounted = true\n[[snippet]]\nasm = \"imul rax, rax\"\nevents = [\"instructions\", {}]\n\
+         metrics = [\"memory_bandwidth_read\"]\n",
+        all.join(", ")
+    );
+    let folder = folder();
+    fs::write(folder.path().join("job.toml"), job).unwrap();
+    let line = ["run", "job.toml", "--pmu", "sapphirerapids", "--format", "json"];
+    let document = json(&xtask(folder.path(), &line));
+    let uncounted = result(&document)["uncounted"].as_array().unwrap();
+    for (event, why) in events.iter().chain([&("UNC_M_CAS_COUNT.RD", table)]) {
+        let one = uncounted.iter().find(|one| one["event"] == *event);
+        let reason = one.and_then(|one| one["reason"].as_str()).unwrap_or_default();
+        assert!(reason.contains(why), "{event}: {uncounted:#?}");
+    }
+    assert_eq!(median(&document, "instructions"), 1.0);
+    let bandwidth = row(&document, "memory_bandwidth_read");
+    assert_eq!(bandwidth["value"], Value::Null, "no silent 0: {bandwidth:#}");
 }
 
 #[test]

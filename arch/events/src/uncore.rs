@@ -13,14 +13,33 @@ pub enum Unit {
     Arbiter,
     /// The server's caching agents: CBo or CHA, each with a slice of the last-level cache.
     Caching,
+    /// The server's memory channels.
+    Memory,
+    /// The server's links to other packages: QPI or UPI.
+    Link,
+    /// The server's PCIe: IIO, with ports and kinds of requests in the upper bits of the unit mask.
+    Io,
+    /// What keeps the server's PCIe coherent: IRP.
+    Coherence,
+    /// Between the server's mesh and its memory: M2M.
+    Mesh,
+    /// The server's power control: PCU.
+    Power,
 }
 
 /// Each with its name, which is that of perf's PMU.
-pub const NAMES: [(Unit, &str); 4] = [
+pub const NAMES: [(Unit, &str); 11] = [
     (Unit::Clock, "uncore_clock"),
     (Unit::Arbiter, "uncore_arb"),
     (Unit::Caching, "uncore_cha"),
+    (Unit::Memory, "uncore_imc"),
+    (Unit::Link, "uncore_upi"),
+    (Unit::Io, "uncore_iio"),
+    (Unit::Coherence, "uncore_irp"),
+    (Unit::Mesh, "uncore_m2m"),
+    (Unit::Power, "uncore_pcu"),
     (Unit::Caching, "uncore_cbox"),
+    (Unit::Link, "uncore_qpi"),
 ];
 
 impl Unit {
@@ -53,7 +72,9 @@ pub struct Event {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refused<'a> {
     /// No such part, or none that is counted.
-    #[error("{0}: counted are uncore_clock, uncore_arb and uncore_cha (uncore_cbox)")]
+    #[error(
+        "{0}: counted are uncore_clock, uncore_arb, uncore_cha (uncore_cbox), uncore_imc, uncore_upi (uncore_qpi), uncore_iio, uncore_irp, uncore_m2m and uncore_pcu"
+    )]
     Unit(&'a str),
     /// It has no code.
     #[error("an event of the uncore is given by its code: event=0x81,umask=0x1")]
@@ -124,7 +145,7 @@ mod tests {
 
     #[test]
     fn s3_events_of_the_uncore_are_codes_in_the_bits_of_the_registers() {
-        for (index, (unit, name)) in NAMES.iter().take(3).enumerate() {
+        for (index, (unit, name)) in NAMES.iter().take(9).enumerate() {
             assert_eq!((*unit as usize, unit.name()), (index, *name));
         }
         let event = |unit, select| Event { unit, select, filter: 0, first: false };
@@ -147,7 +168,7 @@ mod tests {
             assert_eq!(read(other), None, "{other}");
         }
         for (text, why) in [
-            ("uncore_imc/event=4/", "uncore_imc: counted are uncore_clock"),
+            ("uncore_mdf/event=4/", "uncore_mdf: counted are uncore_clock"),
             ("uncore_arb_1/event=4/", "uncore_arb_1: counted are"),
             ("uncore_arb/cycles/", "given by its code"),
             ("uncore_arb/event=0x181/", "event 0x181 is more than 0xff"),

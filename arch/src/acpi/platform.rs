@@ -8,6 +8,7 @@ use super::remapping;
 use super::reset::Reset;
 use super::serial;
 use crate::memory::layout;
+use crate::pci::segments::Segment;
 use crate::time::PmTimer;
 use crate::uart::Place;
 use acpi::AcpiTables;
@@ -33,6 +34,8 @@ pub struct Platform {
     pub console: Option<Place>,
     /// The debuggers' serial ports.
     pub debug: Vec<Place>,
+    /// Where PCI configuration space is in memory; empty without an MCFG.
+    pub segments: Vec<Segment>,
     /// Whether the machine's firmware asks that x2APIC mode stays off.
     pub opts_out_of_x2apic: bool,
 }
@@ -69,6 +72,7 @@ impl Platform {
             match header.signature {
                 Signature::SPCR => self.console = serial::console(bytes()),
                 Signature::DBG2 => self.debug = serial::debug(bytes()),
+                Signature::MCFG => self.segments = Segment::listed(bytes()),
                 Signature::FADT => self.reset = Reset::read(bytes()),
                 Signature::DMAR => self.opts_out_of_x2apic = remapping::opts_out_of_x2apic(bytes()),
                 _ => {}

@@ -15,6 +15,7 @@
 //! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
 //! | `0xffff_9000_0000_0000` to `0xffff_b800_0000_0000` | what the boot loader maps, and the pool for the new page tables | not mapped later |
 //! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
+//! | `0xffff_c040_0000_0000` | a page of a device's registers, mapped for each access ([`crate::pci::native`]) | RW, uncached |
 //! | `0xffff_d000_0000_0000` | stacks, each with an unmapped page below | RW |
 //! | `0xffff_d800_0000_0000` | second view of the arena's code, for writing it | RW |
 //! | `0xffff_ff00_0000_0000` | the boot loader's page tables, recursively | not mapped later |
@@ -54,6 +55,8 @@ pub const TABLE_POOL: u64 = 0xffff_b800_0000_0000;
 pub const RECURSIVE: u64 = 0xffff_ff00_0000_0000;
 /// Screen.
 pub const SCREEN: u64 = 0xffff_c000_0000_0000;
+/// A page of a device's registers.
+pub const DEVICE: u64 = 0xffff_c040_0000_0000;
 /// The firmware's own stacks.
 pub const STACKS: u64 = 0xffff_d000_0000_0000;
 /// Writable view of the arena's code.

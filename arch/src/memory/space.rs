@@ -6,6 +6,7 @@
 //! included; only the pages under which nothing lies (guards, address 0) are out of its reach.
 
 mod remove;
+mod spare;
 
 use super::{Frames, Mapped, OutOfMemory, layout};
 use crate::memory::image;

@@ -6,6 +6,8 @@
 use crate::cpu::{Cpuid, native};
 use crate::interrupts::fixup;
 use crate::msr::{self, Absent, Msr};
+use crate::pci::devices::Devices;
+use crate::pci::native::Native;
 use core::arch::asm;
 use raw_cpuid::{CpuIdReader as _, CpuIdResult};
 
@@ -32,6 +34,11 @@ pub trait Registers {
     /// It raised an exception.
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent>;
 
+    /// Registers of the machine's devices, of which some belong to the package. `None`: they cannot be reached.
+    fn devices(&mut self) -> Option<&mut dyn Devices> {
+        None
+    }
+
     /// RDPMC of a counter that was read so before on this processor: no exception to guard against.
     fn rdpmc_again(&mut self, counter: Readable) -> u64 {
         self.rdpmc(counter.0).unwrap_or_default()
@@ -50,7 +57,7 @@ pub fn leaves(registers: &dyn Registers) -> impl Cpuid + '_ {
 /// The processor that runs this.
 #[derive(Debug)]
 pub struct Machine {
-    _private: (),
+    devices: Native,
 }
 
 impl Machine {
@@ -61,7 +68,8 @@ impl Machine {
     /// counter may be given an interrupt that nobody handles.
     #[must_use]
     pub const unsafe fn new() -> Self {
-        Self { _private: () }
+        // SAFETY: ring 0; of the devices' registers those of the PMU alone are written.
+        Self { devices: unsafe { Native::new() } }
     }
 }
 
@@ -96,6 +104,10 @@ impl Registers for Machine {
             );
         }
         if failed == 0 { Ok(u64::from(high) << 32 | u64::from(low)) } else { Err(Absent) }
+    }
+
+    fn devices(&mut self) -> Option<&mut dyn Devices> {
+        Some(&mut self.devices)
     }
 
     #[inline]

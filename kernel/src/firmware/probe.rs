@@ -5,13 +5,17 @@ use super::bring_up;
 use super::display::Display;
 use super::output::Line;
 use super::{processors, reset};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
+use arch::acpi::processors::State;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, limit, native};
 use arch::memory::Space;
+use arch::pci;
 use arch::pmu::energy::{Energy, NoEnergy};
+use arch::pmu::uncore::Uncore;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::smp;
 use arch::time::{Clock, tsc};
@@ -131,6 +135,9 @@ pub fn machine(
     };
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
+    if Uncore::find(&registers).is_ok_and(|uncore| uncore.is_in_devices()) {
+        open_devices(&platform, handed, space, report);
+    }
     Display::step("starts the other processors");
     let mut processors = processors::start(&platform, &identity, &clock, handed, space);
     Display::step("looks for a PMU, and tries it");
@@ -259,6 +266,24 @@ fn kinds(ramdisk: Option<&'static [u8]>) -> Vec<(u32, Option<machine::OwnKind>)>
     };
     let own = smp::on_all(own).unwrap_or_default();
     smp::in_use().map(|one| one.index() as u32).zip(own).collect()
+}
+
+/// Makes registers of PCI functions and of memory reachable. Without that what is there is not counted, with the reason.
+fn open_devices(
+    platform: &Platform,
+    handed: &mut Handed,
+    space: &mut Space,
+    report: &mut Report<Line>,
+) {
+    let usable = platform.processors.iter().filter(|one| one.state == State::Enabled);
+    let apic_ids = usable.map(|one| one.apic_id).collect();
+    // SAFETY: ring 0, and the space in use, which stays.
+    let opened = unsafe {
+        pci::native::open(space, &mut handed.frames, platform.segments.clone(), apic_ids)
+    };
+    if let Err(error) = opened {
+        report.send(&device_error(&format!("PCI functions: {error}")));
+    }
 }
 
 fn device_error(text: &str) -> Record {

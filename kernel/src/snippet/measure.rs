@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::energy::{Interval, NoEnergy, Still};
 use arch::pmu::pmi::Retired;
-use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Register, Uncore};
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Counting, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
@@ -123,7 +123,10 @@ pub trait Runner {
     ///
     /// # Errors
     /// Which of them cannot be programmed, and why.
-    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<(u32, u32)>, (usize, Refusal)> {
+    fn program_uncore(
+        &mut self,
+        round: &[Placed],
+    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
         let _ = round;
         Ok(Vec::new())
     }

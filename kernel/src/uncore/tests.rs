@@ -7,7 +7,7 @@ use crate::snippet::measure::{Measured, measure};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use arch::call::Trap;
-use arch::pmu::uncore::Refusal;
+use arch::pmu::uncore::{Refusal, Register};
 use events::parse::parse_list;
 use pmu_model::{Host, Model, Pmu, Timing};
 use protocol::job::Snippet;
@@ -87,14 +87,17 @@ impl Runner for Client {
         Uncore::find(&Pmu::new(model, Host::EXAMPLE, Timing::DEFAULT))
     }
 
-    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<(u32, u32)>, (usize, Refusal)> {
+    fn program_uncore(
+        &mut self,
+        round: &[Placed],
+    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
         let codes: Vec<u64> = round.iter().map(|one| one.event.select & 0xff).collect();
         if let Some(number) = codes.iter().position(|code| *code == self.refuses) {
-            return Err((number, Refusal::Absent(0x3b0)));
+            return Err((number, Refusal::Absent(Register::Msr(0x3b0))));
         }
         self.programmed.push(codes);
         self.round = round.to_vec();
-        Ok(round.iter().map(|_| (2, 0x3b0)).collect())
+        Ok(round.iter().map(|_| (2, Register::Msr(0x3b0))).collect())
     }
 
     fn uncore_counts(&self) -> &[u64] {

@@ -1,10 +1,27 @@
-//! Where the registers of the uncore's counters are, by processor.
+//! Where the registers of the uncore's counters are, by processor: those with control by MSR here, the others in [`servers`].
 //!
 //! Clients: SDM vol. 4 (MSR_UNC_PERF_GLOBAL_CTRL, MSR_UNC_PERF_FIXED_CTRL, MSR_UNC_ARB_PERFEVTSEL0) and Linux,
 //! `arch/x86/events/intel/uncore_snb.c`. Servers: Linux, `uncore_snbep.c`, and for Sapphire Rapids, where the processor has a table of
 //! them in PCI space, Intel's PCM, `src/types.h`. Numbers only.
 
+pub(super) mod servers;
+
 use super::Unit;
+use super::packages::Ubox;
+
+/// Where units are.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// In MSRs. The first registers of the units: so many from the first number on, so far apart.
+    Msrs(&'static [(u32, u32, u8)]),
+    /// In the configuration space of functions: device ids with the devices and functions where they may be, or all of them if
+    /// there is none; and how many bytes two controls are apart, which are then of 32 or of 64 bits.
+    Functions(&'static [(u16, &'static [(u8, u8)])], u16, &'static Ubox),
+    /// Channels of Ice Lake's memory controllers, in memory.
+    Channels(&'static Ubox),
+    /// Those of a type that the package lists ([`super::discovery`]).
+    Listed(u16),
+}
 
 /// Registers of units that are alike.
 #[derive(Debug)]
@@ -18,14 +35,14 @@ pub(super) struct Kind {
     pub counters: u8,
     /// Their width in bits.
     pub width: u8,
-    /// The first registers of the units: so many from the first number on, so far apart.
-    pub units: &'static [(u32, u32, u8)],
+    /// Where they are.
+    pub place: Place,
     /// The unit's own control.
     pub own: Option<u32>,
     /// Its filters.
     pub filters: &'static [u32],
-    /// Events that only the first counter counts.
-    pub first_only: &'static [u8],
+    /// Events that not all counters count, and a bit for each one that does.
+    pub only: &'static [(u8, u8)],
     /// Bits of a control that may be set in addition to the enable.
     pub select: u64,
     /// What enables all of them, and its value.
@@ -33,10 +50,11 @@ pub(super) struct Kind {
 }
 
 /// Linux, `snb_uncore_arb_constraints`: what is outstanding.
-const OUTSTANDING: &[u8] = &[0x80, 0x83];
+const OUTSTANDING: &[(u8, u8)] = &[(0x80, 1), (0x83, 1)];
 /// Linux, `hswep_uncore_cbox_constraints` and `skx_uncore_chabox_constraints`; 0x36 is the occupancy of the table of requests.
-const CBO_FIRST: &[u8] = &[0x01, 0x09, 0x11, 0x36, 0x38, 0x3b, 0x3e];
-const CHA_FIRST: &[u8] = &[0x11, 0x36];
+const CBO_FIRST: &[(u8, u8)] =
+    &[(0x01, 1), (0x09, 1), (0x11, 1), (0x36, 1), (0x38, 1), (0x3b, 1), (0x3e, 1)];
+const CHA_FIRST: &[(u8, u8)] = &[(0x11, 1), (0x36, 1)];
 
 /// Event, unit mask, edge, invert, threshold of 5 bits; of 6; of 8.
 const SELECT_5: u64 = 0x1f84_ffff;
@@ -59,14 +77,14 @@ const fn clock(control: u32, counter: u32, global: Option<(u32, u64)>) -> Kind {
         counter: counter - control,
         counters: 1,
         width: 48,
-        units: match control {
+        place: Place::Msrs(match control {
             0x394 => &[(0x394, 0, 1)],
             0x2fde => &[(0x2fde, 0, 1)],
             _ => &[(0x2402, 0, 1)],
-        },
+        }),
         own: None,
         filters: &[],
-        first_only: &[],
+        only: &[],
         // It counts one thing.
         select: 0,
         global,
@@ -79,10 +97,10 @@ const ARBITER: Kind = Kind {
     counter: 0,
     counters: 2,
     width: 44,
-    units: &[(0x3b0, 0, 1)],
+    place: Place::Msrs(&[(0x3b0, 0, 1)]),
     own: None,
     filters: &[],
-    first_only: OUTSTANDING,
+    only: OUTSTANDING,
     select: SELECT_5,
     global: None,
 };
@@ -93,10 +111,10 @@ const CBO: Kind = Kind {
     counter: 8,
     counters: 4,
     width: 48,
-    units: &[(0xe00, 0x10, 18)],
+    place: Place::Msrs(&[(0xe00, 0x10, 18)]),
     own: Some(0),
     filters: &[5, 6],
-    first_only: CBO_FIRST,
+    only: CBO_FIRST,
     select: SELECT_8,
     global: None,
 };
@@ -106,7 +124,8 @@ static SANDY_BRIDGE: [Kind; 2] =
 static SKYLAKE: [Kind; 2] =
     [clock(0x394, 0x395, SKL_GLOBAL), Kind { global: SKL_GLOBAL, ..ARBITER }];
 /// The second counter only (perfmon, `icelake_uncore.json`).
-const SECOND: Kind = Kind { units: &[(0x3b1, 0, 1)], counters: 1, first_only: &[], ..ARBITER };
+const SECOND: Kind =
+    Kind { place: Place::Msrs(&[(0x3b1, 0, 1)]), counters: 1, only: &[], ..ARBITER };
 /// Linux enables nothing else.
 static ICE_LAKE: [Kind; 2] = [clock(0x394, 0x395, None), SECOND];
 static ROCKET_LAKE: [Kind; 2] =
@@ -115,40 +134,46 @@ static TIGER_LAKE: [Kind; 2] =
     [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..ARBITER }];
 static ALDER_LAKE: [Kind; 2] = [
     clock(0x2fde, 0x2fdf, ADL_GLOBAL),
-    Kind { units: &[(0x2fd0, 8, 2)], control: 0, counter: 2, global: ADL_GLOBAL, ..ARBITER },
+    Kind {
+        place: Place::Msrs(&[(0x2fd0, 8, 2)]),
+        control: 0,
+        counter: 2,
+        global: ADL_GLOBAL,
+        ..ARBITER
+    },
 ];
 const METEOR_ARBITER: Kind = Kind {
-    units: &[(0x2412, 0x10, 2)],
+    place: Place::Msrs(&[(0x2412, 0x10, 2)]),
     control: 0,
     counter: 6,
     width: 48,
-    first_only: &[],
+    // perfmon, `meteorlake_uncore.json`: occupancy is counted by the first one.
+    only: &[(0x85, 1)],
     select: SELECT_6,
     ..ARBITER
 };
 static METEOR_LAKE: [Kind; 2] = [clock(0x2402, 0x2408, MTL_GLOBAL), METEOR_ARBITER];
 /// Its clock is no MSR.
 static LUNAR_LAKE: [Kind; 1] = [Kind { global: MTL_GLOBAL, ..METEOR_ARBITER }];
-static HASWELL_SERVER: [Kind; 1] = [CBO];
-static BROADWELL_SERVER: [Kind; 1] = [Kind { units: &[(0xe00, 0x10, 24)], ..CBO }];
-static SKYLAKE_SERVER: [Kind; 1] =
-    [Kind { units: &[(0xe00, 0x10, 28)], first_only: CHA_FIRST, ..CBO }];
+const HASWELL_CBO: Kind = CBO;
+const BROADWELL_CBO: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 24)]), ..CBO };
+const SKYLAKE_CHA: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 28)]), only: CHA_FIRST, ..CBO };
 /// Linux, `icx_cha_msr_offsets`.
-static ICE_LAKE_SERVER: [Kind; 1] = [Kind {
-    units: &[(0xe00, 0xe, 18), (0xf0a, 0xe, 16), (0xb60, 0xe, 6)],
+const ICE_LAKE_CHA: Kind = Kind {
+    place: Place::Msrs(&[(0xe00, 0xe, 18), (0xf0a, 0xe, 16), (0xb60, 0xe, 6)]),
     filters: &[5],
-    first_only: CHA_FIRST,
+    only: CHA_FIRST,
     select: SELECT_WIDE,
     ..CBO
-}];
-static SAPPHIRE_RAPIDS: [Kind; 1] = [Kind {
+};
+const SAPPHIRE_RAPIDS_CHA: Kind = Kind {
     control: 2,
-    units: &[(0x2000, 0x10, 60)],
+    place: Place::Msrs(&[(0x2000, 0x10, 60)]),
     filters: &[0xe],
-    first_only: CHA_FIRST,
+    only: CHA_FIRST,
     select: SELECT_WIDE,
     ..CBO
-}];
+};
 
 /// What is known of Intel's family 6 processor of this model; empty: nothing.
 pub(super) fn of(model: u32) -> &'static [Kind] {
@@ -161,21 +186,31 @@ pub(super) fn of(model: u32) -> &'static [Kind] {
         0x97 | 0x9a | 0xb7 | 0xba | 0xbf => &ALDER_LAKE,
         0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 => &METEOR_LAKE,
         0xbd => &LUNAR_LAKE,
-        0x3f => &HASWELL_SERVER,
-        0x4f | 0x56 => &BROADWELL_SERVER,
-        0x55 => &SKYLAKE_SERVER,
-        0x6a | 0x6c => &ICE_LAKE_SERVER,
-        0x8f | 0xcf => &SAPPHIRE_RAPIDS,
+        0x3f => &servers::HASWELL,
+        0x4f | 0x56 => &servers::BROADWELL,
+        0x55 => &servers::SKYLAKE,
+        0x6a | 0x6c => &servers::ICE_LAKE,
+        0x8f | 0xcf => &servers::SAPPHIRE_RAPIDS,
+        0xad | 0xae | 0xaf | 0xb6 | 0xdd => &servers::GRANITE_RAPIDS,
         _ => &[],
     }
 }
 
 impl Kind {
-    /// The first registers of all units that there may be.
+    /// The first registers of all units that there may be, as far as they are MSRs.
     pub fn bases(&self) -> impl Iterator<Item = u32> + use<> {
-        let units = self.units;
+        let units: &'static [(u32, u32, u8)] = match self.place {
+            Place::Msrs(units) => units,
+            _ => &[],
+        };
         units.iter().flat_map(|&(first, apart, most)| {
             (0..u32::from(most)).map(move |number| first + number * apart)
         })
+    }
+
+    /// A bit for each counter that counts an event.
+    pub fn counters_for(&self, event: u8) -> u8 {
+        let only = self.only.iter().find(|(known, _)| *known == event);
+        only.map_or(u8::MAX, |(_, counters)| *counters) & ((1_u16 << self.counters) - 1) as u8
     }
 }

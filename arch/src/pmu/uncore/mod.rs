@@ -1,19 +1,27 @@
-//! Counters of the uncore, which a package has once for all its cores: the client's clock and arbiter, the server's caching agents.
+//! Counters of the uncore, which a package has once for all its cores: the client's clock and arbiter, the server's caching agents, memory
+//! channels, links, PCIe and power control.
 //!
-//! Only those with control by MSR: memory controllers, links and PCIe are in PCI space. What they count is of the whole package: of all
-//! processors, of devices and graphics. No CPUID reports them, so they are known by model, and each unit is tried.
+//! Their registers are MSRs, in the configuration space of PCI functions, or in memory. What they count is of the whole package: of all
+//! processors, of devices and graphics. No CPUID reports them, so they are known by model, or the package lists them, and each unit is
+//! tried.
 
+pub mod discovery;
 mod layout;
+mod packages;
+mod refusal;
+mod register;
 mod rounds;
+mod units;
 
+pub use refusal::{NoUncore, Refusal};
+pub use register::Register;
 pub use rounds::Placed;
 
 use super::access::{Registers, leaves};
 use crate::cpu::{Identity, Vendor};
-use crate::msr::Msr;
 use alloc::vec::Vec;
-use layout::Kind;
-use thiserror::Error;
+use layout::{Kind, Place};
+use units::Pair;
 
 /// A kind of part of the uncore.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +32,18 @@ pub enum Unit {
     Arbiter,
     /// The server's caching agents.
     Caching,
+    /// The server's memory channels.
+    Memory,
+    /// Links to other packages: QPI or UPI.
+    Link,
+    /// PCIe: IIO.
+    Io,
+    /// What keeps PCIe coherent: IRP.
+    Coherence,
+    /// Between the mesh and memory: M2M.
+    Mesh,
+    /// Power control: PCU.
+    Power,
 }
 
 /// An event.
@@ -37,52 +57,6 @@ pub struct Event {
     pub filter: u64,
     /// Only in the first unit.
     pub first: bool,
-}
-
-/// Why there is none of the uncore's counters.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-pub enum NoUncore {
-    /// The maker is not Intel.
-    #[error("only counters of the uncore of Intel's processors are known")]
-    OtherMaker,
-    /// Nothing is known of the model, or its counters are in PCI space.
-    #[error(
-        "no counters of the uncore with control by MSR are known of family {family:#x}, model {model:#x}"
-    )]
-    Unknown {
-        /// Its family.
-        family: u32,
-        /// Its model.
-        model: u32,
-    },
-    /// Nothing counts them here.
-    #[error("counters of the uncore are read around the runs of a [[snippet]] only")]
-    NotHere,
-}
-
-/// Why an event of the uncore is not counted.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-pub enum Refusal {
-    /// The model has no such unit.
-    #[error("model {0:#x} has no such unit with control by MSR")]
-    NoUnit(u32),
-    /// The control has no such bits.
-    #[error("its control has no bits {0:#x}")]
-    Bits(u64),
-    /// The unit has no filter.
-    #[error("the unit has no filter")]
-    NoFilter,
-    /// A register does not hold what is written to it.
-    #[error(
-        "no unit answers: MSR {0:#x} does not hold what is written to it, as under a hypervisor"
-    )]
-    Absent(u32),
-    /// A counter that should move does not.
-    #[error("the clock does not move: MSR {0:#x}")]
-    Still(u32),
-    /// A write raises #GP.
-    #[error("MSR {0:#x} does not take {1:#x}")]
-    Faults(u32, u64),
 }
 
 /// PERFEVTSEL.EN of all of them.
@@ -119,6 +93,12 @@ impl Uncore {
         }
     }
 
+    /// Whether some of the counters are of PCI functions, or found by them.
+    #[must_use]
+    pub fn is_in_devices(&self) -> bool {
+        self.kinds.iter().any(|kind| !matches!(kind.place, Place::Msrs(_)))
+    }
+
     const fn model(&self) -> u32 {
         self.model
     }
@@ -150,7 +130,7 @@ impl Uncore {
 #[derive(Clone, Debug)]
 struct Count {
     /// Its counters.
-    counters: Vec<Msr>,
+    counters: Vec<Register>,
     /// The bits that they have.
     mask: u64,
     /// What they read when the run began.
@@ -161,8 +141,8 @@ struct Count {
 #[derive(Clone, Debug, Default)]
 pub struct Running {
     /// Registers with the values that they had, in the order in which they were written.
-    found: Vec<(Msr, u64)>,
-    controls: Vec<Msr>,
+    found: Vec<(Register, u64)>,
+    controls: Vec<Register>,
     counted: Vec<Count>,
     counts: Vec<u64>,
 }
@@ -170,39 +150,40 @@ pub struct Running {
 impl Running {
     fn write(
         &mut self,
-        number: u32,
+        register: Register,
         value: u64,
         registers: &mut dyn Registers,
     ) -> Result<(), Refusal> {
-        let msr = Msr(number);
-        if self.found.iter().all(|(known, _)| *known != msr) {
-            let found = registers.rdmsr(msr).map_err(|_| Refusal::Absent(number))?;
-            self.found.push((msr, found));
+        if self.found.iter().all(|(known, _)| *known != register) {
+            let found = register.read(registers).ok_or(Refusal::Absent(register))?;
+            self.found.push((register, found));
         }
-        registers.wrmsr(msr, value).map_err(|_| Refusal::Faults(number, value))
+        match register.write(value, registers) {
+            true => Ok(()),
+            false => Err(Refusal::Faults(register, value)),
+        }
     }
 
     fn start(&mut self, placed: &Placed, registers: &mut dyn Registers) -> Result<(), Refusal> {
-        let Placed { event, counter: place, kind } = *placed;
-        let mask = (1 << kind.width) - 1;
-        let mut counters = Vec::new();
+        let Placed { event, kind, .. } = *placed;
+        let (mut counters, mut mask, mut why) = (Vec::new(), 0, None);
         if let Some((number, value)) = kind.global {
-            self.write(number, value, registers)?;
+            self.write(Register::Msr(number), value, registers)?;
         }
-        for base in kind.bases() {
-            let [control, counter] =
-                [kind.control, kind.counter].map(|offset| base + offset + u32::from(place));
-            // Each is tried; the numbers of those that there are follow each other.
-            if let Err(refusal) = self.unit(kind, [base, control, counter], registers) {
-                match counters.is_empty() {
-                    true => return Err(refusal),
-                    false => break,
+        for pair in placed.pairs(registers)? {
+            // Each is tried. The numbers of MSRs that there are follow each other; others are where they were found, and what does
+            // not answer, as a channel without memory may do, counts nothing.
+            if let Err(refusal) = self.unit(kind, &pair, registers) {
+                why.get_or_insert(refusal);
+                match kind.place {
+                    Place::Msrs(_) => break,
+                    _ => continue,
                 }
             }
             for (&filter, shift) in kind.filters.iter().zip([0, 32]) {
                 if event.filter != 0 {
                     let value = event.filter >> shift & u64::from(u32::MAX);
-                    self.write(base + filter, value, registers)?;
+                    self.write(Register::Msr(pair.base + filter), value, registers)?;
                 }
             }
             let thread = if event.filter & BY_THREAD.1 != 0 && kind.filters.len() > 1 {
@@ -211,11 +192,15 @@ impl Running {
                 0
             };
             let select = event.select & kind.select | thread | ENABLE;
-            self.write(control, select, registers)?;
-            counters.push(Msr(counter));
+            self.write(pair.control, select, registers)?;
+            counters.push(pair.counter);
+            mask = pair.mask();
             if event.first {
                 break;
             }
+        }
+        if let (true, Some(why)) = (counters.is_empty(), why) {
+            return Err(why);
         }
         if kind.unit == Unit::Clock {
             moves(counters[0], registers)?;
@@ -230,27 +215,26 @@ impl Running {
     fn unit(
         &mut self,
         kind: &Kind,
-        [base, control, counter]: [u32; 3],
+        pair: &Pair,
         registers: &mut dyn Registers,
     ) -> Result<(), Refusal> {
-        if let Some(own) = kind.own {
+        if let Some(own) = pair.own {
             // Neither frozen nor reset.
-            self.write(base + own, 0, registers)?;
+            self.write(own, 0, registers)?;
         }
-        self.write(control, 0, registers)?;
-        self.controls.push(Msr(control));
+        self.write(pair.control, 0, registers)?;
+        self.controls.push(pair.control);
         if kind.unit == Unit::Clock {
             // It may be read-only.
             return Ok(());
         }
-        let read = |registers: &mut dyn Registers| {
-            registers.rdmsr(Msr(counter)).map_err(|_| Refusal::Absent(counter))
-        };
-        let other = (read(registers)? ^ PATTERN) & ((1 << kind.width) - 1);
+        let counter = pair.counter;
+        let absent = Refusal::Absent(counter);
+        let other = (counter.read(registers).ok_or(absent)? ^ PATTERN) & pair.mask();
         self.write(counter, other, registers)?;
-        match read(registers)? == other {
+        match counter.read(registers) == Some(other) {
             true => Ok(()),
-            false => Err(Refusal::Absent(counter)),
+            false => Err(absent),
         }
     }
 
@@ -258,7 +242,7 @@ impl Running {
     pub fn begin(&mut self, registers: &mut dyn Registers) {
         for count in &mut self.counted {
             count.before.clear();
-            let now = count.counters.iter().map(|msr| registers.rdmsr(*msr).unwrap_or_default());
+            let now = count.counters.iter().map(|one| one.read(registers).unwrap_or_default());
             count.before.extend(now);
         }
     }
@@ -266,9 +250,9 @@ impl Running {
     /// A run has ended.
     pub fn end(&mut self, registers: &mut dyn Registers) {
         for (count, sum) in self.counted.iter().zip(&mut self.counts) {
-            let moved = count.counters.iter().zip(&count.before).map(|(msr, before)| {
+            let moved = count.counters.iter().zip(&count.before).map(|(one, before)| {
                 // A counter starts over at 0 at most once in a run: 44 bits last an hour.
-                registers.rdmsr(*msr).unwrap_or_default().wrapping_sub(*before) & count.mask
+                one.read(registers).unwrap_or_default().wrapping_sub(*before) & count.mask
             });
             *sum = moved.sum();
         }
@@ -281,7 +265,7 @@ impl Running {
     }
 
     /// How many units count each event, and the first counter.
-    pub fn places(&self) -> impl Iterator<Item = (u32, Msr)> {
+    pub fn places(&self) -> impl Iterator<Item = (u32, Register)> {
         self.counted.iter().map(|count| (count.counters.len() as u32, count.counters[0]))
     }
 
@@ -289,24 +273,24 @@ impl Running {
     pub fn release(self, registers: &mut dyn Registers) {
         for control in self.controls {
             // What cannot be written was not written.
-            let _ = registers.wrmsr(control, 0);
+            let _ = control.write(0, registers);
         }
-        for (msr, found) in self.found.into_iter().rev() {
-            let _ = registers.wrmsr(msr, found);
+        for (register, found) in self.found.into_iter().rev() {
+            let _ = register.write(found, registers);
         }
     }
 }
 
 /// Sees that a counter moves by itself.
-fn moves(counter: Msr, registers: &mut dyn Registers) -> Result<(), Refusal> {
-    let mut read = || registers.rdmsr(counter).map_err(|_| Refusal::Absent(counter.0));
+fn moves(counter: Register, registers: &mut dyn Registers) -> Result<(), Refusal> {
+    let mut read = || counter.read(registers).ok_or(Refusal::Absent(counter));
     let first = read()?;
     for _ in 0..READS {
         if read()? != first {
             return Ok(());
         }
     }
-    Err(Refusal::Still(counter.0))
+    Err(Refusal::Still(counter))
 }
 
 #[cfg(test)]

@@ -71,18 +71,24 @@ impl Uncore {
         })
     }
 
-    /// The round with these events in addition, if they fit. Those that are for one counter come first.
+    /// The round with these events in addition, if they fit. Those that the fewest counters count come first.
     fn together(&self, round: &[Placed], events: &[Event]) -> Option<Vec<Placed>> {
         let mut all = round.to_vec();
-        let is_first = |event: &&Event| {
+        let counters = |event: &Event| {
             let kind = self.kind(event.unit);
-            kind.is_some_and(|kind| kind.first_only.contains(&(event.select as u8)))
+            kind.map_or(0, |kind| kind.counters_for(event.select as u8))
         };
-        let (first, others): (Vec<&Event>, Vec<&Event>) = events.iter().partition(is_first);
-        for (event, is_first) in
-            first.iter().map(|event| (event, true)).chain(others.iter().map(|event| (event, false)))
-        {
-            if all.iter().any(|placed| placed.event == **event) {
+        // Those that only some count come first, as the others fit beside them.
+        let freedom = |event: &&Event| {
+            let kind = self.kind(event.unit);
+            let is_free =
+                |kind: &Kind| kind.only.iter().all(|(only, _)| *only != event.select as u8);
+            if kind.is_none_or(is_free) { u32::MAX } else { counters(event).count_ones() }
+        };
+        let mut sorted: Vec<&Event> = events.iter().collect();
+        sorted.sort_by_key(freedom);
+        for event in sorted {
+            if all.iter().any(|placed| placed.event == *event) {
                 continue;
             }
             let kind = self.kind(event.unit)?;
@@ -92,11 +98,11 @@ impl Uncore {
             if uses_filter(event) && of_kind().any(clashes) {
                 return None;
             }
+            let may = |counter: &u8| counters(event) >> counter & 1 != 0;
             let is_free = |counter: &u8| of_kind().all(|placed| placed.counter != *counter);
-            let counters = if is_first { 0..1 } else { 0..kind.counters };
             // From the last on, as the first counts more.
-            let counter = counters.rev().find(is_free)?;
-            all.push(Placed { event: **event, counter, kind });
+            let counter = (0..kind.counters).rev().filter(may).find(is_free)?;
+            all.push(Placed { event: *event, counter, kind });
         }
         Some(all)
     }

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use arch::debug;
 use arch::interrupts::{self, deferring};
 use arch::msr::{Absent, Msr};
+use arch::pci::devices::Devices;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{self, ControlBlock};
 use arch::pmu::{self, Counter, Deferred, Driver, Gate, Readable, Registers};
@@ -154,6 +155,10 @@ impl Registers for Processor {
 
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
         self.registers.rdpmc(index)
+    }
+
+    fn devices(&mut self) -> Option<&mut dyn Devices> {
+        self.registers.devices()
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
 use arch::pmu::energy::Source;
 use arch::pmu::pmi::Retired;
-use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Register, Uncore};
 use arch::pmu::{self, Gate};
 use arch::time::tsc;
 use kernel::energy::Meters;
@@ -194,14 +194,17 @@ impl Runner for Target<'_> {
         Uncore::find(&unsafe { pmu::Machine::new() })
     }
 
-    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<(u32, u32)>, (usize, Refusal)> {
+    fn program_uncore(
+        &mut self,
+        round: &[Placed],
+    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
         self.release_uncore();
         if round.is_empty() {
             return Ok(Vec::new());
         }
         // SAFETY: ring 0, interrupt table loaded; nobody else uses these counters, and none is given an interrupt.
         let running = Uncore::program(round, &mut unsafe { pmu::Machine::new() })?;
-        let places = running.places().map(|(units, msr)| (units, msr.0)).collect();
+        let places = running.places().collect();
         self.uncore = Some(running);
         Ok(places)
     }

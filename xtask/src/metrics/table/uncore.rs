@@ -115,6 +115,31 @@ mod tests {
                 "icelakex",
                 (Unit::Caching, 0xc8_f2ff_0000_0435, 0, false),
             ),
+            ("UNC_M_CAS_COUNT.RD", "skylakex", (Unit::Memory, 0x304, 0, false)),
+            ("UNC_M_CAS_COUNT.RD", "icelakex", (Unit::Memory, 0xf04, 0, false)),
+            ("UNC_M_CAS_COUNT_SCH1.WR", "graniterapids", (Unit::Memory, 0xf006, 0, false)),
+            ("UNC_M_CLOCKTICKS:one_unit", "cascadelakex", (Unit::Memory, 0, 0, true)),
+            ("UNC_Q_TxL_FLITS_G0.DATA", "haswellx", (Unit::Link, 0x200, 0, false)),
+            ("UNC_UPI_TxL_FLITS.ALL_DATA", "sierraforest", (Unit::Link, 0xf02, 0, false)),
+            (
+                "UNC_M2M_DIRECTORY_UPDATE.ANY",
+                "emeraldrapids",
+                (Unit::Mesh, 0x3_0000_0121, 0, false),
+            ),
+            ("UNC_I_MISC1.LOST_FWD", "clearwaterforest", (Unit::Coherence, 0x101f, 0, false)),
+            ("UNC_P_CLOCKTICKS", "sapphirerapids", (Unit::Power, 1, 0, false)),
+            // perf: ch_mask=0x2, fc_mask=0x7, which are bits 43:36 and 46:44 on Skylake; then 47:36 and 50:48.
+            (
+                "UNC_IIO_PAYLOAD_BYTES_IN.MEM_READ.PART1",
+                "skylakex",
+                (Unit::Io, 0x7020_0000_0483, 0, false),
+            ),
+            (
+                "UNC_IIO_DATA_REQ_OF_CPU.MEM_WRITE.ALL_PARTS",
+                "graniterapids",
+                (Unit::Io, 0x7_0ff0_0000_0183, 0, false),
+            ),
+            ("UNC_ARB_DAT_OCCUPANCY.RD:c1", "redwoodcove", (Unit::Arbiter, 0x100_0285, 0, false)),
         ] {
             let text = text(event, table).unwrap();
             let request = parse_event(&text).unwrap();
@@ -126,7 +151,7 @@ mod tests {
         }
         assert_eq!(text("UNC_CLOCK.SOCKET", "lioncove_lnl"), None);
         assert_eq!(text("UNC_CLOCK.SOCKET:what", "skylake"), None);
-        assert_eq!(text("UNC_M_CAS_COUNT.RD", "skylakex"), None);
+        assert_eq!(text("UNC_M_TOTAL_DATA", "lioncove_arl"), None);
     }
 
     /// A line of the list that no metric needs is a mistake in it.
