@@ -2,7 +2,7 @@
 
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
-use super::{energy, joules, number};
+use super::{energy, joules, number, uncore};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
@@ -84,7 +84,7 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
     let text = format!("per execution, {} on each {on}; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", fit(table(result), columns));
-    for line in energy::of_processors(result) {
+    for line in energy::of_processors(result).into_iter().chain(uncore::of_processors(result)) {
         let _ = writeln!(out, "{line}");
     }
     let snapshot = &result.snapshot;
@@ -161,10 +161,18 @@ fn table(result: &ProcessorsResult) -> Table {
             true => joules,
             false => number,
         };
+        let of_package = |metric: &Metric| {
+            let units = metric.counting.as_ref().map_or(0, |counting| counting.units);
+            metric.event == event && units > 0
+        };
+        let package = match result.processors.iter().any(|one| one.metrics.iter().any(of_package)) {
+            true => " (whole package)",
+            false => "",
+        };
         let name = match event {
             "tsc" => "TSC ticks".to_string(),
-            _ if result.emulated => format!("{event} (emulated)"),
-            _ => event.to_string(),
+            _ if result.emulated => format!("{event}{package} (emulated)"),
+            _ => format!("{event}{package}"),
         };
         let value = |one: &ProcessorResult| {
             let found = one.metrics.iter().find(|metric| metric.event == event);

@@ -22,6 +22,7 @@ mod result;
 mod sampling;
 mod tasks;
 mod times;
+mod uncore;
 
 pub use bindings::{BindMoment, CountBinding, StaleReading};
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
@@ -73,6 +74,7 @@ pub use tasks::{
     ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,
 };
 pub use times::Times;
+pub use uncore::CountedUncore;
 
 pub use crate::kinds::Record;
 

@@ -2,7 +2,7 @@
 
 use super::{note, snippet, table};
 use crate::render::processors::{contention, late};
-use crate::render::{energy, joules, number};
+use crate::render::{energy, joules, number, uncore};
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::record::{Metric, ProcessorResult, ProcessorsResult};
 
@@ -32,7 +32,7 @@ pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
         parts.push(Part::Heading("Distribution over the runs, undivided".to_string()));
         parts.push(Part::Spreads(spreads));
     }
-    let used = energy::of_processors(result).into_iter();
+    let used = energy::of_processors(result).into_iter().chain(uncore::of_processors(result));
     parts.extend(used.map(|text| Part::Text(text + ".")));
     parts.push(snapshot(result));
     for one in &result.processors {
