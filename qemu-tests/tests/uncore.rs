@@ -171,22 +171,22 @@ fn tasks(kind: &str, keys: &str, turns: u32) -> String {
     )
 }
 
-/// Registers of the uncore read 0 around this snippet.
-const REGISTERS: &str = "[[snippet]]\nname = \"registers\"\nasm = \"nop\"\n\
-                         machine = { msrs = [\"0x394\", \"0x3b2\", \"0x3b3\", \"0xe01\", \"0x3b0\", \"0x3b1\"] }\n";
+/// An item after others, whose task adds up what the registers of the uncore hold: nothing, as before the first item.
+fn registers(kind: &str) -> String {
+    let read = |msr: &str| format!("mov ecx, {msr}; rdmsr; or [r14], rax; or [r14 + 4], edx; ");
+    let asm: String = ["0x394", "0x3b2", "0x3b3", "0xe01", "0x3b0", "0x3b1"].map(read).concat();
+    let events = if kind == "count" { "events = [\"instructions:u\"]\n" } else { "" };
+    format!(
+        "[[{kind}]]\nname = \"registers\"\n{events}[[{kind}.task]]\nname = \"r\"\nasm = \"{asm}\"\nturns = 1\n"
+    )
+}
 
-/// Nothing is left in the registers of the uncore.
-fn is_put_back(document: &Value) {
-    let found = records(document, "result");
-    let last = found.last().expect("the snippet that reads the registers");
-    let controls = last["controls"].as_array().expect("controls");
-    for msr in ["0x394", "0x3b2", "0x3b3", "0xe01", "0x3b0", "0x3b1"] {
-        let read = controls.iter().any(|one| {
-            one["option"] == format!("msrs={msr}")
-                && one["note"].as_str().unwrap().contains("read 0 before and behind")
-        });
-        assert!(read, "{msr}: {controls:#?}");
-    }
+/// Nothing is left in the registers of the uncore after item `after`.
+fn is_put_back(document: &Value, after: &Value) {
+    let all = document["records"].as_array().unwrap();
+    let found = all.iter().find(|one| one["name"] == "registers").expect("who reads them");
+    assert!(found["item"].as_u64() > after["item"].as_u64(), "{found:#}");
+    assert_eq!(found["tasks"][0]["value"], "0x0", "{found:#}");
 }
 
 /// An event of the uncore of a record of tasks.
@@ -195,15 +195,22 @@ fn of_whole<'a>(record: &'a Value, event: &str) -> &'a Value {
     found.iter().find(|one| one["event"] == event).unwrap_or_else(|| panic!("{record:#}"))
 }
 
-/// The figures of two items, of which one reads 1,000 lines more: the way into the tasks and out of them is the same.
-fn has_a_request_for_each_line(two: &[&Value]) {
-    let [small, large] = two else { panic!("{two:#?}") };
-    for event in ["requests", "outstanding"] {
-        let count = |one: &Value| of_whole(one, event)["count"].as_u64().unwrap();
-        assert_eq!(count(large) - count(small), 1000, "{event}: {small:#} {large:#}");
-        assert!(count(small) >= 1000, "{small:#}");
+/// The figures of items that are alike, of which the last reads 1,000 lines more than those before it. The first one finds no line of
+/// the firmware's in the caches, the others nearly all.
+fn has_a_request_for_each_line(three: &[&Value]) {
+    let [cold, small, large] = three else { panic!("{three:#?}") };
+    let count = |one: &Value, event: &str| of_whole(one, event)["count"].as_u64().unwrap();
+    for (one, lines) in [(small, 1000), (large, 2000)] {
+        let requests = count(one, "requests");
+        assert!((lines..lines + 100).contains(&requests), "{one:#}");
+        // A clock for each.
+        assert_eq!(count(one, "outstanding"), requests, "{one:#}");
     }
-    for one in two {
+    assert!(count(cold, "requests") >= 1000, "{cold:#}");
+    // A tick for each of the six instructions of a turn.
+    let clocks = count(large, "clocks") - count(small, "clocks");
+    assert_eq!(clocks, 6000, "{small:#} {large:#}");
+    for one in three {
         let clocks = of_whole(one, "clocks");
         let [count, ticks] = ["count", "ticks"].map(|key| clocks[key].as_f64().unwrap());
         // The clock goes a little longer than its time: its registers are read on both sides of the time stamps.
@@ -219,18 +226,19 @@ fn s3_the_uncore_of_tasks_has_a_request_for_each_line_that_they_flush() {
         "events = [\"instructions:u\", \"{REQUESTS}\", \"{CLOCKS}\", \"{OUTSTANDING}\"]\n\
          expect = {{ requests = {{ min = 1000 }} }}"
     );
-    let [small, large] = [1000, 2000].map(|turns| tasks("count", &keys, turns));
+    let [cold, small, large] = [1000, 1000, 2000].map(|turns| tasks("count", &keys, turns));
     let metrics = "metrics = [\"Info_System_Socket_CLKS\", \"Info_System_DRAM_BW_Use\", \"ipc\"]";
-    let toml = format!("{small}{large}{}{REGISTERS}", tasks("count", metrics, 1000));
+    let last = tasks("count", metrics, 1000);
+    let toml = format!("{cold}{small}{large}{last}{}", registers("count"));
     let document = json(&job(&toml, "json"));
     let counts = records(&document, "count");
-    has_a_request_for_each_line(&counts[..2]);
-    is_put_back(&document);
+    has_a_request_for_each_line(&counts[..3]);
+    is_put_back(&document, counts[3]);
     // The metrics are made of these counts.
-    let clocks = of_whole(counts[2], "UNC_CLOCK.SOCKET")["count"].as_f64().unwrap();
+    let clocks = of_whole(counts[3], "UNC_CLOCK.SOCKET")["count"].as_f64().unwrap();
     assert_eq!(row(&document, "Info_System_Socket_CLKS")["value"], clocks, "{document:#}");
     let hz = records(&document, "machine")[0]["tsc"]["hz"].as_f64().expect("the clock's rate");
-    let requests = of_whole(counts[2], "UNC_ARB_TRK_REQUESTS.ALL");
+    let requests = of_whole(counts[3], "UNC_ARB_TRK_REQUESTS.ALL");
     let [lines, ticks] = ["count", "ticks"].map(|key| requests[key].as_f64().unwrap());
     let used = row(&document, "Info_System_DRAM_BW_Use")["value"].as_f64().unwrap();
     let expected = 64.0 * lines / 1e6 / (ticks / hz) / 1e3;
@@ -262,10 +270,11 @@ fn s3_a_run_of_tasks_has_metrics_of_the_uncore() {
     let keys = format!(
         "events = [\"{REQUESTS}\", \"{CLOCKS}\", \"{OUTSTANDING}\"]\nexpect = {{ requests = {{ min = 1000 }} }}"
     );
-    let [small, large] = [1000, 2000].map(|turns| tasks("run", &keys, turns));
-    let document = json(&job(&format!("{small}{large}{REGISTERS}"), "json"));
-    has_a_request_for_each_line(&records(&document, "tasks"));
-    is_put_back(&document);
+    let three = [1000, 1000, 2000].map(|turns| tasks("run", &keys, turns)).concat();
+    let document = json(&job(&format!("{three}{}", registers("run")), "json"));
+    let ran = records(&document, "tasks");
+    has_a_request_for_each_line(&ran[..3]);
+    is_put_back(&document, ran[2]);
     let metrics = "metrics = [\"Info_System_MEM_Read_Latency\", \"Info_System_Socket_CLKS\"]";
     let document = json(&job(&tasks("run", metrics, 1000), "json"));
     let ran = records(&document, "tasks")[0];
@@ -287,11 +296,12 @@ fn s3_processors_have_the_uncore_once_and_as_their_boot_processor_counts() {
     let toml = format!(
         "cpus = 2\n[[processors]]\nname = \"two\"\nasm = \"{MISS}\"\nruns = 3\n\
          events = [\"instructions\", \"{REQUESTS}\", \"{OUTSTANDING}\", \"{BUSY}\"]\n\
-         metrics = [\"Info_System_Socket_CLKS\"]\n{REGISTERS}"
+         metrics = [\"Info_System_Socket_CLKS\"]\n{}",
+        registers("run")
     );
     let document = json(&job(&toml, "json"));
-    is_put_back(&document);
     let ran = records(&document, "processors")[0];
+    is_put_back(&document, ran);
     assert_eq!(ran["uncounted"], Value::Null, "{ran:#}");
     let metrics = |cpu: usize| ran["processors"][cpu]["metrics"].as_array().unwrap();
     let events = |cpu: usize| -> Vec<&str> {

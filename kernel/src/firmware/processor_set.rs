@@ -284,7 +284,10 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
         UncoreCounters::find()
     }
 
-    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<uncore::Counter>, (usize, Refusal)> {
+    fn program_uncore(
+        &mut self,
+        round: &[Placed],
+    ) -> Result<Vec<uncore::Counter>, (usize, Refusal)> {
         self.uncore.program(round)
     }
 

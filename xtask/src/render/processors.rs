@@ -9,6 +9,7 @@ use protocol::record::{
     ContentionRounds, KindOfCores, Machine, Metric, ProcessorResult, ProcessorState,
     ProcessorsResult,
 };
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The line about the machine's processors, if there are several.
@@ -155,6 +156,8 @@ fn table(result: &ProcessorsResult) -> Table {
     }
     let longest = result.processors.iter().max_by_key(|one| one.metrics.len());
     let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
+    let mut listed = BTreeSet::new();
+    let events = events.filter(|event| listed.insert(*event));
     for event in events {
         let is_energy = |metric: &Metric| metric.event == event && metric.energy.is_some();
         let figure = match result.processors.iter().any(|one| one.metrics.iter().any(is_energy)) {

@@ -19,8 +19,18 @@ pub(crate) fn line(one: &CountedUncore) -> String {
 
 /// Events of a snippet on several processors, each in a sentence.
 pub(crate) fn of_processors(result: &ProcessorsResult) -> Vec<String> {
-    let all = result.processors.iter().flat_map(|one| &one.metrics);
-    let line = |metric: &Metric| {
+    // Counted in several passes, each once.
+    let once = |all: &[Metric]| -> Vec<Metric> {
+        let mut kept: Vec<Metric> = Vec::new();
+        for one in all {
+            if !kept.iter().any(|other| other.is_of_same(one)) {
+                kept.push(one.clone());
+            }
+        }
+        kept
+    };
+    let all = result.processors.iter().flat_map(|one| once(&one.metrics));
+    let line = |metric: Metric| {
         let counting = metric.counting.as_ref().filter(|counting| counting.units > 0)?;
         let whose = whose(counting.reader, &counting.processors);
         let (event, value) = (&metric.event, number(metric.value.median));
