@@ -230,7 +230,7 @@ fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result
             counter: register,
             pass: 0,
             remarks: remarks(source.energy()),
-            units: 0,
+            ..Counting::default()
         }),
         energy: Some(EnergyReading {
             unit,

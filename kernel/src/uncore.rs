@@ -1,10 +1,15 @@
 //! Events of the uncore in addition to counts: from what a job requests to rounds, which are counted in turn, and to their names in the
 //! report.
 
+mod whole;
+
+pub use whole::{Whole, begin};
+
 use crate::snippet::Runner;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::energy::Shared;
 use arch::pmu::uncore::{Event, NoUncore, Placed, Register, Uncore, Unit};
 use events::request::Request;
 use events::uncore;
@@ -64,6 +69,25 @@ pub struct Counted {
 /// Events that are counted at the same time.
 pub type Round = Vec<Counted>;
 
+/// Counters that run: those of an event in one package.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// The number of the event in its round.
+    pub event: usize,
+    /// How many units count it, and the first register.
+    pub place: (u32, Register),
+    /// Who reads it, and for which processors.
+    pub shared: Shared,
+}
+
+impl Counter {
+    /// That of the processor which measures alone.
+    #[must_use]
+    pub const fn of_one(event: usize, place: (u32, Register)) -> Self {
+        Self { event, place, shared: Shared { reader: 0, processors: Vec::new() } }
+    }
+}
+
 /// The rounds of what can be counted; the rest goes to `uncounted`. Those of a group are in one round, if that is possible.
 #[must_use]
 pub fn rounds(
@@ -119,7 +143,7 @@ pub fn rounds(
 }
 
 /// Programs the round of a pass: they take turns. What cannot be programmed is left out from then on. Returns the names of the others, and
-/// how they are counted.
+/// how they are counted: each once for every package.
 pub fn programmed(
     runner: &mut impl Runner,
     rounds: &mut [Round],
@@ -131,9 +155,9 @@ pub fn programmed(
     loop {
         let placed: Vec<Placed> = round.iter().map(|one| one.placed).collect();
         match runner.program_uncore(&placed) {
-            Ok(places) => {
-                let places = round.iter().zip(places);
-                return places.map(|(one, place)| named(one, place, pass as u32)).collect();
+            Ok(counters) => {
+                let named = |counter| named(round, counter, pass as u32);
+                return counters.into_iter().filter_map(named).collect();
             }
             Err((number, refusal)) => {
                 let event = round.remove(number).event;
@@ -143,11 +167,15 @@ pub fn programmed(
     }
 }
 
-fn named(one: &Counted, (units, first): (u32, Register), pass: u32) -> (String, Counting) {
+fn named(round: &[Counted], of: Counter, pass: u32) -> Option<(String, Counting)> {
+    let (units, first) = of.place;
+    let one = round.get(of.event)?;
     let unit = one.name.split('/').next().unwrap_or_default();
     let counter = format!("counter {} of the package's {unit}, {first}", one.placed.counter);
-    let name = one.name.clone();
-    (one.event.clone(), Counting { name, counter, pass, units, ..Counting::default() })
+    let (name, Shared { reader, processors }) = (one.name.clone(), of.shared);
+    let counting =
+        Counting { name, counter, pass, units, reader, processors, ..Counting::default() };
+    Some((one.event.clone(), counting))
 }
 
 #[cfg(test)]

@@ -176,21 +176,228 @@ fn s3_units_of_a_server_that_are_not_there_are_not_counted_with_the_reason() {
     assert_eq!(bandwidth["value"], Value::Null, "no silent 0: {bandwidth:#}");
 }
 
-#[test]
-fn s3_metrics_of_the_uncore_are_of_snippets_alone() {
+/// Runs a job on the emulated skylake.
+fn job(toml: &str, format: &str) -> Called {
     let folder = folder();
-    let task = "[[count.task]]\nname = \"t\"\nasm = \"nop\"\nturns = 5\nring = 3\n";
-    for (job, what) in [
-        (format!("[[count]]\nmetrics = [\"Info_System_Socket_CLKS\"]\n{task}"), "count"),
-        (
-            "[[processors]]\nasm = \"nop\"\nmetrics = [\"Info_System_Socket_CLKS\"]\n".to_string(),
-            "processors",
-        ),
-    ] {
-        fs::write(folder.path().join("job.toml"), &job).unwrap();
-        let called = xtask(folder.path(), &["run", "job.toml", "--pmu", "skylake"]);
-        assert_ne!(called.code, 0, "{what}: {called:#?}");
-        let why = "metric Info_System_Socket_CLKS needs UNC_CLOCK.SOCKET of the uncore, which is read in a [[snippet]] only";
-        assert!(called.err.contains(why), "{what}: {called:#?}");
+    fs::write(folder.path().join("job.toml"), toml).unwrap();
+    xtask(folder.path(), &["run", "job.toml", "--pmu", "skylake", "--format", format])
+}
+
+/// The records of this type.
+fn records<'a>(document: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let all = document["records"].as_array().unwrap().iter();
+    all.filter(|record| record["type"] == kind).collect()
+}
+
+const REQUESTS: &str = "uncore_arb/event=0x81,umask=1,name=requests/";
+const CLOCKS: &str = "uncore_clock/event=0xff,name=clocks/";
+/// Both are for the arbiter's first counter alone.
+const OUTSTANDING: &str = "uncore_arb/event=0x80,umask=1,name=outstanding/";
+const BUSY: &str = "uncore_arb/event=0x80,umask=1,cmask=1,name=busy/";
+
+/// An item that reads a line that no cache has so many times, with its keys.
+fn tasks(kind: &str, keys: &str, turns: u32) -> String {
+    format!(
+        "[[{kind}]]\nname = \"{turns}\"\ntick-ns = 0\n{keys}\n\
+         [[{kind}.task]]\nname = \"t\"\nasm = \"{MISS}\"\nturns = {turns}\nring = 3\n"
+    )
+}
+
+/// An item after others, whose task adds up what the registers of the uncore hold: nothing, as before the first item.
+fn registers(kind: &str) -> String {
+    let read = |msr: &str| format!("mov ecx, {msr}; rdmsr; or [r14], rax; or [r14 + 4], edx; ");
+    let asm: String = ["0x394", "0x3b2", "0x3b3", "0xe01", "0x3b0", "0x3b1"].map(read).concat();
+    let events = if kind == "count" { "events = [\"instructions:u\"]\n" } else { "" };
+    format!(
+        "[[{kind}]]\nname = \"registers\"\n{events}[[{kind}.task]]\nname = \"r\"\nasm = \"{asm}\"\nturns = 1\n"
+    )
+}
+
+/// Nothing is left in the registers of the uncore after item `after`.
+fn is_put_back(document: &Value, after: &Value) {
+    let all = document["records"].as_array().unwrap();
+    let found = all.iter().find(|one| one["name"] == "registers").expect("who reads them");
+    assert!(found["item"].as_u64() > after["item"].as_u64(), "{found:#}");
+    assert_eq!(found["tasks"][0]["value"], "0x0", "{found:#}");
+}
+
+/// An event of the uncore of a record of tasks.
+fn of_whole<'a>(record: &'a Value, event: &str) -> &'a Value {
+    let found = record["uncore"].as_array().expect("uncore");
+    found.iter().find(|one| one["event"] == event).unwrap_or_else(|| panic!("{record:#}"))
+}
+
+/// The figures of items that are alike, of which the last reads 1,000 lines more than those before it. The first one finds no line of
+/// the firmware's in the caches, the others nearly all.
+fn has_a_request_for_each_line(three: &[&Value]) {
+    let [cold, small, large] = three else { panic!("{three:#?}") };
+    let count = |one: &Value, event: &str| of_whole(one, event)["count"].as_u64().unwrap();
+    for (one, lines) in [(small, 1000), (large, 2000)] {
+        let requests = count(one, "requests");
+        assert!((lines..lines + 100).contains(&requests), "{one:#}");
+        // A clock for each.
+        assert_eq!(count(one, "outstanding"), requests, "{one:#}");
     }
+    assert!(count(cold, "requests") >= 1000, "{cold:#}");
+    // A tick for each of the six instructions of a turn.
+    let clocks = count(large, "clocks") - count(small, "clocks");
+    assert_eq!(clocks, 6000, "{small:#} {large:#}");
+    for one in three {
+        let clocks = of_whole(one, "clocks");
+        let [count, ticks] = ["count", "ticks"].map(|key| clocks[key].as_f64().unwrap());
+        // The clock goes a little longer than its time: its registers are read on both sides of the time stamps.
+        assert!(count >= ticks && count < 1.2 * ticks, "{clocks:#}");
+        assert_eq!(clocks["units"], 1);
+        assert_eq!(one["uncounted"], Value::Null, "{one:#}");
+    }
+}
+
+#[test]
+fn s3_the_uncore_of_tasks_has_a_request_for_each_line_that_they_flush() {
+    let keys = format!(
+        "events = [\"instructions:u\", \"{REQUESTS}\", \"{CLOCKS}\", \"{OUTSTANDING}\"]\n\
+         expect = {{ requests = {{ min = 1000 }} }}"
+    );
+    let [cold, small, large] = [1000, 1000, 2000].map(|turns| tasks("count", &keys, turns));
+    let metrics = "metrics = [\"Info_System_Socket_CLKS\", \"Info_System_DRAM_BW_Use\", \"ipc\"]";
+    let last = tasks("count", metrics, 1000);
+    let toml = format!("{cold}{small}{large}{last}{}", registers("count"));
+    let document = json(&job(&toml, "json"));
+    let counts = records(&document, "count");
+    has_a_request_for_each_line(&counts[..3]);
+    is_put_back(&document, counts[3]);
+    // The metrics are made of these counts.
+    let clocks = of_whole(counts[3], "UNC_CLOCK.SOCKET")["count"].as_f64().unwrap();
+    assert_eq!(row(&document, "Info_System_Socket_CLKS")["value"], clocks, "{document:#}");
+    let hz = records(&document, "machine")[0]["tsc"]["hz"].as_f64().expect("the clock's rate");
+    let requests = of_whole(counts[3], "UNC_ARB_TRK_REQUESTS.ALL");
+    let [lines, ticks] = ["count", "ticks"].map(|key| requests[key].as_f64().unwrap());
+    let used = row(&document, "Info_System_DRAM_BW_Use")["value"].as_f64().unwrap();
+    let expected = 64.0 * lines / 1e6 / (ticks / hz) / 1e3;
+    assert!((used / expected - 1.0).abs() < 1e-9, "{used} {expected}: {requests:#}");
+    let of_task = &document["metrics"][1]["rows"][0]["missing"];
+    let why = "the uncore is of all that ran, and not of a task";
+    assert!(of_task.to_string().contains(why), "{of_task}");
+    // Set by set the same, read once.
+    let sets = "[[count.set]]\nevents = [\"instructions:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n\
+                [[count.set]]\nname = \"b\"\nevents = [\"branches:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n";
+    let toml = format!("{}{sets}", tasks("count", "", 1000));
+    let table = job(&toml, "table");
+    assert_eq!(table.code, 0, "{table:#?}");
+    let lines: Vec<&str> =
+        table.out.lines().filter(|line| line.starts_with("requests: ")).collect();
+    let [line] = lines[..] else { panic!("{}", table.out) };
+    assert!(
+        line.contains("of everything in the package (counter 1 of the package's uncore_arb"),
+        "{line}"
+    );
+    let csv = job(&toml, "csv").out;
+    assert_eq!(csv.lines().filter(|line| line.contains(",requests,")).count(), 1, "{csv}");
+    let tap = job(&toml, "tap").out;
+    assert!(tap.contains("uncore:") && tap.contains("event: requests"), "{tap}");
+}
+
+#[test]
+fn s3_a_run_of_tasks_has_metrics_of_the_uncore() {
+    let keys = format!(
+        "events = [\"{REQUESTS}\", \"{CLOCKS}\", \"{OUTSTANDING}\"]\nexpect = {{ requests = {{ min = 1000 }} }}"
+    );
+    let three = [1000, 1000, 2000].map(|turns| tasks("run", &keys, turns)).concat();
+    let document = json(&job(&format!("{three}{}", registers("run")), "json"));
+    let ran = records(&document, "tasks");
+    has_a_request_for_each_line(&ran[..3]);
+    is_put_back(&document, ran[2]);
+    let metrics = "metrics = [\"Info_System_MEM_Read_Latency\", \"Info_System_Socket_CLKS\"]";
+    let document = json(&job(&tasks("run", metrics, 1000), "json"));
+    let ran = records(&document, "tasks")[0];
+    let clocks = of_whole(ran, "UNC_CLOCK.SOCKET");
+    let [count, ticks] = ["count", "ticks"].map(|key| clocks[key].as_f64().unwrap());
+    let hz = records(&document, "machine")[0]["tsc"]["hz"].as_f64().expect("the clock's rate");
+    // One clock for each request, in nanoseconds.
+    let latency = row(&document, "Info_System_MEM_Read_Latency")["value"].as_f64().unwrap();
+    let expected = 1e9 / (count / (ticks / hz));
+    assert!((latency / expected - 1.0).abs() < 1e-9, "{latency} {expected}: {ran:#}");
+    assert_eq!(row(&document, "Info_System_Socket_CLKS")["value"], count);
+    let refused = job(&tasks("run", "events = [\"cycles\"]", 1), "json");
+    let why = "[[run]] reads energy and the uncore, and cycles is neither";
+    assert!(refused.code != 0 && refused.err.contains(why), "{refused:#?}");
+}
+
+#[test]
+fn s3_processors_have_the_uncore_once_and_as_their_boot_processor_counts() {
+    let toml = format!(
+        "cpus = 2\n[[processors]]\nname = \"two\"\nasm = \"{MISS}\"\nruns = 3\n\
+         events = [\"instructions\", \"{REQUESTS}\", \"{OUTSTANDING}\", \"{BUSY}\"]\n\
+         metrics = [\"Info_System_Socket_CLKS\"]\n{}",
+        registers("run")
+    );
+    let document = json(&job(&toml, "json"));
+    let ran = records(&document, "processors")[0];
+    is_put_back(&document, ran);
+    assert_eq!(ran["uncounted"], Value::Null, "{ran:#}");
+    let metrics = |cpu: usize| ran["processors"][cpu]["metrics"].as_array().unwrap();
+    let events = |cpu: usize| -> Vec<&str> {
+        metrics(cpu).iter().map(|one| one["event"].as_str().unwrap()).collect()
+    };
+    let find = |cpu: usize, event: &str| {
+        metrics(cpu).iter().find(|one| one["event"] == event).unwrap_or_else(|| panic!("{ran:#}"))
+    };
+    assert_eq!(events(1), ["tsc", "instructions"], "the other's are its own");
+    for event in ["requests", "outstanding", "busy"] {
+        let one = find(0, event);
+        // On the emulated PMU each processor has an uncore: the boot processor's is read, and it reads one line in an execution.
+        assert_eq!(one["median"], 1.0, "{one:#}");
+        assert_eq!(one["counting"]["processors"], serde_json::json!([0, 1]), "{one:#}");
+    }
+    assert_eq!([find(0, "requests"), find(0, "busy")].map(|one| &one["counting"]["pass"]), [0, 1]);
+    for cpu in 0..2 {
+        assert_eq!(find(cpu, "instructions")["median"], 4.0, "{ran:#}");
+    }
+    // The clock goes while one runs after the other.
+    let clocks = find(0, "UNC_CLOCK.SOCKET")["median"].as_f64().unwrap();
+    let tsc: f64 = (0..2).map(|cpu| find(cpu, "tsc")["median"].as_f64().unwrap()).sum();
+    assert!(clocks >= tsc, "{clocks} {tsc}");
+    let rows = |item: usize| &document["metrics"][item]["rows"][0];
+    assert_eq!(rows(0)["value"], clocks, "{document:#}");
+    let of_one = rows(1)["missing"].to_string();
+    assert!(of_one.contains("the uncore is of all processors together"), "{of_one}");
+    let table = job(&toml, "table").out;
+    assert!(table.contains("requests (whole package) (emulated)"), "{table}");
+    assert!(table.contains("read once, by processor 0, for processors 0, 1)"), "{table}");
+}
+
+#[test]
+fn s3_what_of_the_uncore_does_not_fit_into_an_item_that_runs_once_is_named() {
+    let keys =
+        format!("allow-uncounted = true\nevents = [\"{OUTSTANDING}\", \"{BUSY}\", \"{CLOCKS}\"]");
+    for (kind, record) in [("run", "tasks"), ("count", "count")] {
+        let document = json(&job(&tasks(kind, &keys, 10), "json"));
+        let ran = records(&document, record)[0];
+        let names: Vec<&Value> =
+            ran["uncore"].as_array().unwrap().iter().map(|one| &one["event"]).collect();
+        assert_eq!(names, ["outstanding", "clocks"], "{ran:#}");
+        assert_eq!(ran["uncounted"][0]["event"], "busy", "{ran:#}");
+        let why = ran["uncounted"][0]["reason"].to_string();
+        assert!(why.contains("which runs once and has no second pass"), "{why}");
+    }
+    // Its metric has no value, and says which event it lacks.
+    let keys = "allow-uncounted = true\nmetrics = [\"Info_System_MEM_Parallel_Reads\", \"ipc\"]";
+    let document = json(&job(&tasks("count", keys, 10), "json"));
+    let missing = row(&document, "Info_System_MEM_Parallel_Reads")["missing"].to_string();
+    assert!(missing.contains("UNC_ARB_TRK_OCCUPANCY.DATA_READ"), "{missing}");
+    assert!(missing.contains("which runs once and has no second pass"), "{missing}");
+    assert!(row(&document, "ipc")["value"].as_f64().is_some(), "{document:#}");
+    // Where it must be counted, its item fails.
+    let called = job(&tasks("count", "metrics = [\"Info_System_MEM_Parallel_Reads\"]", 10), "json");
+    assert_eq!(called.code, 1, "{called:#?}");
+}
+
+#[test]
+fn s3_samples_have_no_uncore_and_say_what_has_it() {
+    let toml = "[[sample]]\nasm = \"nop\"\nturns = 20000\nevents = [\"instructions\"]\nperiod = 997\n\
+                metrics = [\"Info_System_Socket_CLKS\"]\n";
+    let called = job(toml, "table");
+    let why = "metric Info_System_Socket_CLKS needs UNC_CLOCK.SOCKET of the uncore, which is read around [[snippet]], [[processors]], \
+               [[count]] and [[run]] only; measure the code there";
+    assert!(called.code != 0 && called.err.contains(why), "{called:#?}");
 }

@@ -49,6 +49,9 @@ pub struct Count<'a> {
     /// Energy that is read before and after, by the names of the crate `events`.
     #[serde(borrow)]
     pub energy: Vec<Cow<'a, str>>,
+    /// Events of the uncore that are read before and after: one each, or several in braces that are to be counted at the same time.
+    #[serde(borrow)]
+    pub uncore: Vec<Cow<'a, str>>,
     /// Whether lines of the serial line are taken while it runs: [`crate::console`].
     pub console: bool,
 }

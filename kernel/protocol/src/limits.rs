@@ -17,7 +17,7 @@ mod only;
 mod schedule;
 mod snippet;
 
-pub(crate) use count::{check_count, check_energy};
+pub(crate) use count::{check_count, check_whole};
 use memory::check_memories;
 pub(crate) use only::{check as check_only, check_none};
 pub(crate) use snippet::check_snippet;

@@ -118,6 +118,9 @@ pub struct Tasks<'a> {
     /// Energy that is read before and after, by the names of the crate `events`.
     #[serde(borrow)]
     pub energy: Vec<Cow<'a, str>>,
+    /// Events of the uncore that are read before and after: one each, or several in braces that are to be counted at the same time.
+    #[serde(borrow)]
+    pub uncore: Vec<Cow<'a, str>>,
 }
 
 /// The privilege level of code.
@@ -140,7 +143,7 @@ pub enum Ring {
 pub(crate) fn check_tasks(tasks: &Tasks) -> Result<(), LimitError> {
     name(&tasks.name)?;
     range("limit-us", tasks.limit_us, 1, MAX_LIMIT_US)?;
-    limits::check_energy(&tasks.energy)?;
+    limits::check_whole(&tasks.energy, &tasks.uncore)?;
     check(&tasks.workload)
 }
 
@@ -339,10 +342,11 @@ pub(crate) mod tests {
     prop_compose! {
         pub fn any_tasks()(
             name in ".{0,40}", workload in any_workload(), limit_us: u64,
-            energy in prop::collection::vec(".{0,20}", 0..3),
+            energy in prop::collection::vec(".{0,20}", 0..3), uncore in prop::collection::vec(".{0,20}", 0..3),
         ) -> Tasks<'static> {
-            let energy = energy.into_iter().map(Cow::Owned).collect();
-            Tasks { name: Cow::Owned(name), workload, limit_us, energy }
+            let [energy, uncore] =
+                [energy, uncore].map(|texts| texts.into_iter().map(Cow::Owned).collect());
+            Tasks { name: Cow::Owned(name), workload, limit_us, energy, uncore }
         }
     }
 

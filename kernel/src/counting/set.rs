@@ -65,7 +65,8 @@ impl Set {
             for &(counter, selection) in chosen {
                 let (number, event) = (requests.len(), counter.to_string());
                 let (name, remarks) = (event.clone(), Vec::new());
-                let counting = Counting { name, counter: event.clone(), pass, remarks, units: 0 };
+                let counting =
+                    Counting { name, counter: event.clone(), pass, remarks, ..Counting::default() };
                 requests.push(Request::new(&event));
                 // It stays where it is.
                 let (merges, counters, metric) = (false, 0, None);

@@ -36,7 +36,7 @@ impl EnergyMeters {
 }
 
 /// Where each processor in use is.
-fn located() -> Vec<Located> {
+pub(super) fn located() -> Vec<Located> {
     let places = smp::on_all(|_| Topology::read(&native())).expect(BOOT);
     let place = |(processor, topology): (&smp::Processor, Topology)| {
         let [core, package] = topology.place();

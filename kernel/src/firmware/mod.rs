@@ -31,3 +31,4 @@ pub mod stacks;
 pub mod target;
 pub mod tasks;
 pub mod test_machine;
+mod uncore;

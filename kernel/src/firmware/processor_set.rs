@@ -8,6 +8,7 @@ use super::passes::Counting;
 use super::per_cpu::{AllProcessors, BOOT};
 use super::probe::Machine;
 use super::target::once_alone;
+use super::uncore::UncoreCounters;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
@@ -18,6 +19,7 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::pmu::energy::{NoEnergy, Source};
 use arch::pmu::pmi::{self, ControlBlock, Delivery};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use arch::pmu::workload::Ring0Code;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, PmuError, Selection, window};
 use arch::smp::{self, Offset};
@@ -28,6 +30,7 @@ use kernel::processors::contention::Together;
 use kernel::processors::{self, Member, Ran, SnapshotCounts};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
+use kernel::uncore;
 use protocol::job::{CoreKind, Snippet};
 use protocol::record::{Fault, Interrupts, Within};
 use x86_64::instructions::interrupts;
@@ -50,6 +53,7 @@ pub struct SelectedProcessors<'a> {
     phase: Phase,
     resets_extended: bool,
     meters: Result<EnergyMeters, NoEnergy>,
+    uncore: UncoreCounters,
     heart: &'a dyn Beat,
 }
 
@@ -86,6 +90,7 @@ impl<'a> SelectedProcessors<'a> {
         Ok(Self {
             members: chosen.iter().map(|&place| all.members[place].clone()).collect(),
             meters: EnergyMeters::new(machine),
+            uncore: UncoreCounters::default(),
             offsets: all.offsets(),
             all,
             arena,
@@ -122,6 +127,38 @@ impl<'a> SelectedProcessors<'a> {
         let alike = self.all.members[place].pmu.is_ok() == self.all.members[0].pmu.is_ok();
         let second = self.second.as_ref().filter(|_| !alike);
         second.or(self.emitted.as_ref()).expect("loaded before")
+    }
+
+    /// Gives the counters of the uncore back as they were.
+    pub fn release_uncore(&mut self) {
+        self.uncore.release();
+    }
+
+    /// Has each member run what was loaded.
+    fn run_members(&mut self) -> Vec<Ran> {
+        let extended = self.resets_extended.then_some(self.machine.extended);
+        let function = |place| {
+            let emitted = self.emitted_for(place);
+            Function { entry: emitted.function.start, exit: emitted.exit }
+        };
+        let functions: Vec<Function> = (0..self.all.members.len()).map(function).collect();
+        let (all, chosen, offsets) = (self.all, &self.chosen, &self.offsets);
+        let run = |place: usize| {
+            let counters = &mut all.per_cpu[place].lock().counters;
+            let (start, ended) = run_here(counters, functions[place], extended);
+            let start = start.wrapping_add_signed(-offsets[place].ticks);
+            let (counts, metrics_overflowed) =
+                (counters.counts().to_vec(), counters.metrics_overflowed);
+            Ran { start, ended, counts, metrics_overflowed }
+        };
+        if processors::ProcessorSet::in_turn(self) {
+            let number = |place: usize| all.members[place].number as usize;
+            let one = |&place: &usize| smp::run_on(number(place), || run(place)).expect(BOOT);
+            return chosen.iter().map(one).collect();
+        }
+        let takes_part = |place: usize| chosen.contains(&place).then(|| run(place));
+        let done = smp::at_instant(offsets, LEAD_TICKS, takes_part).expect(BOOT);
+        self.of_chosen(done.values)
     }
 
     fn of_chosen<R>(&self, all: Vec<Option<R>>) -> Vec<R> {
@@ -208,11 +245,14 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
         // Those that take part are of one kind.
         let own = self.chosen.first().and_then(|&place| Some((place, self.all.known(place)?)));
         let plan = self.counting.prepare(snippet, self.machine, own);
+        let numbers: Vec<u32> = self.members.iter().map(|member| member.number).collect();
         if let Ok(meters) = &mut self.meters
             && !plan.energy.is_empty()
         {
-            let numbers: Vec<u32> = self.members.iter().map(|member| member.number).collect();
             meters.measure(&numbers);
+        }
+        if !plan.uncore.is_empty() {
+            self.uncore.measure(&numbers);
         }
         plan
     }
@@ -240,30 +280,26 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
         self.emit(Phase::Once, &once_alone(snippet), 0, false);
     }
 
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        UncoreCounters::find()
+    }
+
+    fn program_uncore(
+        &mut self,
+        round: &[Placed],
+    ) -> Result<Vec<uncore::Counter>, (usize, Refusal)> {
+        self.uncore.program(round)
+    }
+
+    fn uncore_counts(&self) -> &[u64] {
+        self.uncore.counts()
+    }
+
     fn run(&mut self) -> Vec<Ran> {
-        let extended = self.resets_extended.then_some(self.machine.extended);
-        let function = |place| {
-            let emitted = self.emitted_for(place);
-            Function { entry: emitted.function.start, exit: emitted.exit }
-        };
-        let functions: Vec<Function> = (0..self.all.members.len()).map(function).collect();
-        let (all, chosen, offsets) = (self.all, &self.chosen, &self.offsets);
-        let run = |place: usize| {
-            let counters = &mut all.per_cpu[place].lock().counters;
-            let (start, ended) = run_here(counters, functions[place], extended);
-            let start = start.wrapping_add_signed(-offsets[place].ticks);
-            let (counts, metrics_overflowed) =
-                (counters.counts().to_vec(), counters.metrics_overflowed);
-            Ran { start, ended, counts, metrics_overflowed }
-        };
-        if self.in_turn() {
-            let number = |place: usize| all.members[place].number as usize;
-            let one = |&place: &usize| smp::run_on(number(place), || run(place)).expect(BOOT);
-            return chosen.iter().map(one).collect();
-        }
-        let takes_part = |place: usize| chosen.contains(&place).then(|| run(place));
-        let done = smp::at_instant(offsets, LEAD_TICKS, takes_part).expect(BOOT);
-        self.of_chosen(done.values)
+        self.uncore.begin();
+        let all = self.run_members();
+        self.uncore.end();
+        all
     }
 
     fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)> {

@@ -26,6 +26,7 @@ use super::programs::Programs;
 use super::reset::{self, Reloading};
 use super::stacks;
 use super::tasks::Slots;
+use super::uncore::UncoreCounters;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -33,7 +34,6 @@ use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::energy::NoEnergy;
-use arch::pmu::uncore::Running;
 use arch::pmu::workload;
 use arch::time::tsc;
 use asked::Asked;
@@ -59,7 +59,7 @@ pub(super) struct Target<'a> {
     /// The registers of energy, or why there are none.
     meters: Result<EnergyMeters, NoEnergy>,
     /// Counters of the uncore that run.
-    uncore: Option<Running>,
+    uncore: UncoreCounters,
     /// What the item asks of the machine.
     pub(super) asked: Asked,
     /// What is put back after every item.
@@ -115,7 +115,7 @@ pub fn run(
         loaded: Loaded::new(arena),
         counting,
         meters: EnergyMeters::new(machine),
-        uncore: None,
+        uncore: UncoreCounters::default(),
         asked: Asked::new(controls),
         found,
         others: Others::default(),

@@ -259,7 +259,7 @@ mod tests {
             counter: "counter 0".into(),
             pass: 0,
             remarks: Vec::new(),
-            units: 0,
+            ..Counting::default()
         };
         let one = Counted {
             number: 0,

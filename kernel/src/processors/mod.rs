@@ -15,6 +15,7 @@ mod tests;
 use crate::energy::Meters;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::{Unmeasured, executions, measure};
+use crate::uncore::Counter;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
@@ -23,6 +24,7 @@ use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::Capabilities;
 use arch::pmu::energy::NoEnergy;
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use arch::smp::{Offset, skew};
 use protocol::core_kind::CoreKind;
 use protocol::job::{Processors, Snippet};
@@ -109,6 +111,25 @@ pub trait ProcessorSet {
     fn meters(&mut self) -> Meters<'_> {
         Err(NoEnergy::NotHere)
     }
+    /// The counters of the uncore, or why there are none.
+    ///
+    /// # Errors
+    /// Why not.
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        Err(NoUncore::NotHere)
+    }
+    /// As for [`Runner`](crate::snippet::Runner), in the members' packages.
+    ///
+    /// # Errors
+    /// Which of them cannot be programmed, and why.
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
+        let _ = round;
+        Ok(Vec::new())
+    }
+    /// What each counter of the uncore has counted while all members ran for the last time.
+    fn uncore_counts(&self) -> &[u64] {
+        &[]
+    }
     /// As [`crate::snippet::measure::Runner::beat`].
     fn beat(&mut self, within: Within) {
         let _ = within;
@@ -145,17 +166,22 @@ pub fn measure_all(
     let mut recorder = Recorder::new(set, plan.clone());
     let led = measure(&mut recorder, snippet);
     let (notes, mut skews, trapped) = (recorder.notes, recorder.skews, recorder.trapped);
+    let uncore = recorder.uncore;
     let first = led.map_err(|why| Failure { processor: trapped, why })?;
-    // Energy is read by the leading processor's measurement, once of each package; a figure goes to the processor that read it.
-    let (energy, own) = first.metrics.into_iter().partition(|metric| metric.energy.is_some());
+    // Energy and the uncore are read by the leading processor's measurement, once of each package; a figure goes to the processor that
+    // read it.
+    let (of_packages, own) =
+        first.metrics.into_iter().partition(|metric| metric.reader().is_some());
     let mut figures = Vec::from([own]);
     for (member, notes) in members[1..].iter().zip(notes) {
-        let mut replay = Replay::new(plan.clone(), notes, member.pmu.as_ref().err().cloned());
+        let absent = member.pmu.as_ref().err().cloned();
+        let mut replay = Replay::new(plan.clone(), notes, uncore, absent);
         let again = measure(&mut replay, snippet)
             .map_err(|why| Failure { processor: Some(member.number), why })?;
-        figures.push(again.metrics);
+        let own = again.metrics.into_iter().filter(|metric| metric.reader().is_none());
+        figures.push(own.collect());
     }
-    give(energy, &members, &mut figures);
+    give(of_packages, &members, &mut figures);
     let (taken, events) = snapshot(set, &plan, &first.uncounted);
     let interrupts = item.interrupt_every.map(|period| set.interrupts(period)).transpose();
     let interrupts = interrupts.map_err(|(number, reason)| {
@@ -198,11 +224,10 @@ pub fn measure_all(
     })
 }
 
-/// Gives each figure of energy to the member that read it; one that none of them read goes to the first.
-fn give(energy: Vec<Metric>, members: &[Member], figures: &mut [Vec<Metric>]) {
-    for metric in energy {
-        let reader = metric.energy.as_ref().map(|energy| energy.reader);
-        let place = members.iter().position(|member| Some(member.number) == reader);
+/// Gives each figure of a package to the member that read it; one that none of them read goes to the first.
+fn give(of_packages: Vec<Metric>, members: &[Member], figures: &mut [Vec<Metric>]) {
+    for metric in of_packages {
+        let place = members.iter().position(|member| Some(member.number) == metric.reader());
         figures[place.unwrap_or(0)].push(metric);
     }
 }

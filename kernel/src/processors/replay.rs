@@ -4,12 +4,14 @@ use super::{ProcessorSet, Ran};
 use crate::energy::Meters;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::Runner;
+use crate::uncore::Counter;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use arch::smp::skew;
 use protocol::job::Snippet;
 use protocol::record::{Fault, Within};
@@ -21,6 +23,8 @@ pub enum Note {
     Programmed(Result<(), (usize, String)>),
     /// A run: ticks and counts, and whether PERF_METRICS overflowed on any member.
     Ran(u64, Vec<u64>, bool),
+    /// Events of the uncore were programmed, or not.
+    Uncore(Result<Vec<Counter>, (usize, Refusal)>),
 }
 
 /// Runs all members, and is the first of them to the measurement.
@@ -29,6 +33,8 @@ pub struct Recorder<'a, C> {
     plan: Rc<Plan>,
     counts: Vec<u64>,
     metrics_overflowed: bool,
+    /// The counters of the uncore, if they were asked for.
+    pub uncore: Option<Result<Uncore, NoUncore>>,
     /// Notes for each of the others.
     pub notes: Vec<VecDeque<Note>>,
     /// From the first to the last beginning of each run.
@@ -42,7 +48,8 @@ impl<'a, C: ProcessorSet> Recorder<'a, C> {
     pub fn new(set: &'a mut C, plan: Rc<Plan>) -> Self {
         let notes = set.members()[1..].iter().map(|_| VecDeque::new()).collect();
         let (counts, skews) = (Vec::new(), Vec::new());
-        Self { set, plan, counts, metrics_overflowed: false, notes, skews, trapped: None }
+        let metrics_overflowed = false;
+        Self { set, plan, counts, metrics_overflowed, uncore: None, notes, skews, trapped: None }
     }
 
     fn note(&mut self, note: &Note) {
@@ -77,6 +84,21 @@ impl<C: ProcessorSet> Runner for Recorder<'_, C> {
 
     fn meters(&mut self) -> Meters<'_> {
         self.set.meters()
+    }
+
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        let set = &mut self.set;
+        *self.uncore.get_or_insert_with(|| set.uncore())
+    }
+
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
+        let done = self.set.program_uncore(round);
+        self.note(&Note::Uncore(done.clone()));
+        done
+    }
+
+    fn uncore_counts(&self) -> &[u64] {
+        self.set.uncore_counts()
     }
 
     fn load_once(&mut self, snippet: &Snippet) {
@@ -126,14 +148,24 @@ pub struct Replay {
     notes: VecDeque<Note>,
     counts: Vec<u64>,
     metrics_overflowed: bool,
+    uncore: Result<Uncore, NoUncore>,
+    /// One for each counter of the uncore that the leader had: what they counted is in the leader's figures.
+    of_leader: Vec<u64>,
     absent: Option<String>,
 }
 
 impl Replay {
-    /// `absent`: why this processor has no PMU; only its time is then measured.
+    /// `uncore`: what the leader found, if it looked. `absent`: why this processor has no PMU; only its time is then measured.
     #[must_use]
-    pub fn new(plan: Rc<Plan>, notes: VecDeque<Note>, absent: Option<String>) -> Self {
-        Self { plan, notes, counts: Vec::new(), metrics_overflowed: false, absent }
+    pub fn new(
+        plan: Rc<Plan>,
+        notes: VecDeque<Note>,
+        uncore: Option<Result<Uncore, NoUncore>>,
+        absent: Option<String>,
+    ) -> Self {
+        let uncore = uncore.filter(|_| absent.is_none()).unwrap_or(Err(NoUncore::NotHere));
+        let (counts, of_leader) = (Vec::new(), Vec::new());
+        Self { plan, notes, counts, metrics_overflowed: false, uncore, of_leader, absent }
     }
 }
 
@@ -152,6 +184,8 @@ impl Runner for Replay {
                 Note::Programmed(Ok(())) => return Ok(()),
                 // The leader's refusals of single events, which this processor did not get so far as to meet.
                 Note::Programmed(Err(_)) => {}
+                // Passed over by one that has no PMU.
+                Note::Uncore(_) => {}
                 Note::Ran(..) => break,
             }
         }
@@ -162,7 +196,25 @@ impl Runner for Replay {
 
     fn load_once(&mut self, _: &Snippet) {}
 
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        self.uncore
+    }
+
+    fn program_uncore(&mut self, _: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
+        let Some(Note::Uncore(done)) = self.notes.pop_front() else { return Ok(Vec::new()) };
+        self.of_leader = alloc::vec![0; done.as_ref().map_or(0, Vec::len)];
+        done
+    }
+
+    fn uncore_counts(&self) -> &[u64] {
+        &self.of_leader
+    }
+
     fn run(&mut self) -> Result<u64, Box<Trap>> {
+        // Passed over by one that has no PMU.
+        while matches!(self.notes.front(), Some(Note::Uncore(_))) {
+            self.notes.pop_front();
+        }
         let (ticks, counts, overflowed) = match self.notes.pop_front() {
             Some(Note::Ran(ticks, counts, overflowed)) => (ticks, counts, overflowed),
             // `measure` asks for nothing that was not noted.

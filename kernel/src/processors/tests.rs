@@ -1,6 +1,9 @@
 use super::*;
 use crate::snippet::measure::tests::{Made, nop};
 use arch::pmu;
+use arch::pmu::energy::Shared;
+use arch::pmu::uncore::{Refusal, Register};
+use events::parse::parse_event;
 use pmu_model::{Host, Model, Pmu, Timing};
 use proptest::prelude::*;
 use protocol::job::Setup;
@@ -16,6 +19,10 @@ struct Made4 {
     in_turn: bool,
     /// The member on which PERF_METRICS overflows.
     overflows_on: Option<u64>,
+    /// The codes of the uncore's events that are counted, and what they have counted: as many as their code with each copy.
+    uncore: Vec<u64>,
+    of_uncore: Vec<u64>,
+    copies: u64,
 }
 
 fn capabilities(model: Model) -> Capabilities {
@@ -30,7 +37,17 @@ fn set(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
     let pmu = |model: Option<Model>| model.map(capabilities).ok_or("no PMU here".to_string());
     let members = (0..).zip(pmus).map(|(number, &model)| member(number, pmu(model))).collect();
     let made = costs.iter().map(|&cost| Made::new(cost, 50)).collect();
-    Made4 { members, made, runs: 0, fault: None, in_turn: false, overflows_on: None }
+    Made4 {
+        members,
+        made,
+        runs: 0,
+        fault: None,
+        in_turn: false,
+        overflows_on: None,
+        uncore: vec![],
+        of_uncore: vec![],
+        copies: 0,
+    }
 }
 
 impl ProcessorSet for Made4 {
@@ -39,7 +56,37 @@ impl ProcessorSet for Made4 {
     }
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         use crate::snippet::Runner;
-        self.made[0].prepare(snippet)
+        let is_uncore = |text: &&Cow<str>| text.starts_with("uncore");
+        let (uncore, core): (Vec<_>, Vec<_>) = snippet.events.iter().partition(is_uncore);
+        let events = core.into_iter().cloned().collect();
+        let plan = self.made[0].prepare(&Snippet { events, ..snippet.clone() });
+        let wanted = |text: &Cow<str>| crate::uncore::Wanted::of(&parse_event(text).unwrap());
+        let uncore = uncore.into_iter().map(|text| vec![wanted(text).unwrap().unwrap()]).collect();
+        Rc::new(Plan { uncore, ..(*plan).clone() })
+    }
+    fn uncore(&mut self) -> Result<Uncore, NoUncore> {
+        Uncore::find(&Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::FLAT))
+    }
+    /// Read by processor 0 for the first two, and by processor 2.
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
+        self.uncore = round.iter().map(|one| one.event.select & 0xff).collect();
+        if let Some(at) = self.uncore.iter().position(|code| *code == 0x99) {
+            return Err((at, Refusal::Absent(Register::Msr(0x3b0))));
+        }
+        let packages = [(0, vec![0, 1]), (2, vec![2])];
+        let of = |(reader, processors): (u32, Vec<u32>)| {
+            let shared = Shared { reader, processors };
+            let counter = move |event| Counter {
+                event,
+                place: (3, Register::Msr(0x3b0)),
+                shared: shared.clone(),
+            };
+            (0..round.len()).map(counter)
+        };
+        Ok(packages.into_iter().flat_map(of).collect())
+    }
+    fn uncore_counts(&self) -> &[u64] {
+        &self.of_uncore
     }
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
         use crate::snippet::Runner;
@@ -47,6 +94,7 @@ impl ProcessorSet for Made4 {
     }
     fn load(&mut self, snippet: &Snippet, copies: u64) {
         use crate::snippet::Runner;
+        self.copies = copies;
         self.made.iter_mut().for_each(|made| made.load(snippet, copies));
     }
     fn load_once(&mut self, snippet: &Snippet) {
@@ -60,6 +108,8 @@ impl ProcessorSet for Made4 {
             self.made[place].fault_at = Some(at);
         }
         let begin = 1000 * self.runs;
+        let of = |times: u64| self.uncore.iter().map(move |code| 7 + times * code);
+        self.of_uncore = of(self.copies).chain(of(2 * self.copies)).collect();
         let each = (0..).zip(&mut self.made).zip(&self.members);
         each.map(|((place, made), member)| {
             let ended = made.run();
@@ -135,6 +185,48 @@ fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
 }
 
 #[test]
+fn s3_the_uncore_is_read_once_for_each_package_and_shifts_no_figure_of_a_processor() {
+    let [a, b, c] = ["80,name=a", "80,cmask=1,name=b", "81,name=c"]
+        .map(|rest| -> &'static str { format!("uncore_arb/event=0x{rest}/").leak() });
+    let mut set = set(&[3, 5, 9], &SAME);
+    // Of the uncore two passes, and of the processors one.
+    let result = measure_all(&mut set, 0, &item(&["one", a, b, c])).unwrap();
+    let figures = |place: usize| -> Vec<(&str, f64, u32)> {
+        let metrics = result.processors[place].metrics.iter();
+        let pass = |one: &Metric| one.counting.as_ref().map_or(0, |counting| counting.pass);
+        metrics.map(|one| (&*one.event, one.value.median, pass(one))).collect()
+    };
+    let of_package =
+        |times: f64| [("a", 128.0 * times, 0), ("c", 129.0 * times, 0), ("b", 128.0 * times, 1)];
+    let own = |cost| [("tsc", cost, 0), ("one", 1.0, 0)];
+    assert_eq!(figures(0), [&own(3.0)[..], &of_package(1.0)].concat());
+    assert_eq!(figures(1), own(5.0));
+    assert_eq!(figures(2), [&own(9.0)[..], &of_package(2.0)].concat());
+    let counting = result.processors[2].metrics[2].counting.as_ref().unwrap();
+    assert_eq!((counting.reader, &counting.processors[..], counting.units), (2, &[2][..], 3));
+    let sums: Vec<_> = result.sums.iter().map(|sum| (&*sum.event, sum.value)).collect();
+    assert_eq!(sums, [("one", 3.0), ("a", 384.0), ("c", 387.0), ("b", 384.0)]);
+    assert_eq!(result.uncounted, []);
+}
+
+#[test]
+fn s3_what_of_the_uncore_is_refused_leaves_the_processors_in_step() {
+    let refused = "uncore_arb/event=0x99,name=no/";
+    for pmus in [SAME, [Some(Model::Skylake), None, Some(Model::Skylake)]] {
+        let mut set = set(&[3, 5, 9], &pmus);
+        let result = measure_all(&mut set, 0, &item(&["one", refused, "two"])).unwrap();
+        let [lost] = &result.uncounted[..] else { panic!("{:?}", result.uncounted) };
+        assert_eq!(lost.event, "no");
+        assert!(lost.reason.contains("no unit answers"), "{lost:?}");
+        let medians = |place: usize| -> Vec<f64> {
+            result.processors[place].metrics.iter().map(|one| one.value.median).collect()
+        };
+        assert_eq!((medians(0), medians(2)), (vec![3.0, 1.0, 1.0], vec![9.0, 1.0, 1.0]));
+        assert_eq!(medians(1)[0], 5.0, "{pmus:?}");
+    }
+}
+
+#[test]
 fn s4_energy_goes_to_the_processor_that_read_it() {
     let energy = |reader: u32| {
         let energy = EnergyReading { reader, ..Default::default() };
@@ -172,7 +264,7 @@ fn m10_an_event_that_is_there_twice_is_summed_once() {
             counter: "c".into(),
             pass: 0,
             remarks: vec![],
-            units: 0,
+            ..Default::default()
         }),
         energy: reader.map(|reader| EnergyReading { reader, ..Default::default() }),
         retired: None,

@@ -59,8 +59,8 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     ) -> Suite {
         self.conformance(suite, index, &mut |check| report(Record::Check(check.clone())))
     }
-    /// From now on energy is that of these processors' packages; without any, of the boot processor's.
-    fn measure_energy_of(&mut self, processors: &[u32]) {
+    /// From now on energy and the uncore are those of these processors' packages; without any, of the boot processor's.
+    fn measure_packages_of(&mut self, processors: &[u32]) {
         let _ = processors;
     }
     /// The processors that an item counts on, by their numbers.

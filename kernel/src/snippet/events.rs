@@ -424,7 +424,7 @@ pub(crate) fn at(
             },
             pass,
             remarks: errata.chain(notes).collect(),
-            units: 0,
+            ..Counting::default()
         },
     })
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::energy::{Interval, NoEnergy, Still};
 use arch::pmu::pmi::Retired;
-use arch::pmu::uncore::{NoUncore, Placed, Refusal, Register, Uncore};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Counting, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
@@ -118,20 +118,26 @@ pub trait Runner {
         Err(NoUncore::NotHere)
     }
 
-    /// Gives these events of the uncore their counters, and frees all others. Returns how many units count each, and the number of the
-    /// first register.
+    /// Gives these events of the uncore their counters in each package, and frees all others. Returns what counts: package by package,
+    /// in each the round's events in their order.
     ///
     /// # Errors
     /// Which of them cannot be programmed, and why.
     fn program_uncore(
         &mut self,
         round: &[Placed],
-    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
+    ) -> Result<Vec<uncore::Counter>, (usize, Refusal)> {
         let _ = round;
         Ok(Vec::new())
     }
 
-    /// What the last run counted of each event of the uncore.
+    /// What is measured begins, if that is no run of a snippet: reads the counters of the uncore.
+    fn begin_uncore(&mut self) {}
+
+    /// What is measured has ended.
+    fn end_uncore(&mut self) {}
+
+    /// What each counter of the uncore has counted in the last run, or from [`Runner::begin_uncore`] to [`Runner::end_uncore`].
     fn uncore_counts(&self) -> &[u64] {
         &[]
     }

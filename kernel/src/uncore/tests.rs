@@ -7,6 +7,7 @@ use crate::snippet::measure::{Measured, measure};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use arch::call::Trap;
+use arch::pmu::energy::Shared;
 use arch::pmu::uncore::{Refusal, Register};
 use events::parse::parse_list;
 use pmu_model::{Host, Model, Pmu, Timing};
@@ -15,19 +16,23 @@ use protocol::record::Fault;
 use std::borrow::Cow;
 
 /// [`Made`] with an uncore, in which a request comes with each copy and a clock with each tick: the figure of an event is its code.
-struct Client {
-    made: Made,
-    round: Vec<Placed>,
-    counts: Vec<u64>,
-    copies: u64,
+pub(super) struct Client {
+    pub made: Made,
+    pub round: Vec<Placed>,
+    pub counts: Vec<u64>,
+    pub copies: u64,
     /// A code that cannot be programmed.
-    refuses: u64,
-    is_there: bool,
+    pub refuses: u64,
+    pub is_there: bool,
     /// The codes of each round.
-    programmed: Vec<Vec<u64>>,
+    pub programmed: Vec<Vec<u64>>,
+    /// What is counted: each with 64 Ki more than the one before it.
+    pub packages: Vec<Shared>,
+    /// Begun, and ended.
+    pub intervals: Vec<bool>,
 }
 
-fn client() -> Client {
+pub(super) fn client() -> Client {
     Client {
         made: Made::new(3, 50),
         round: Vec::new(),
@@ -36,6 +41,8 @@ fn client() -> Client {
         refuses: 0xffff,
         is_there: true,
         programmed: Vec::new(),
+        packages: vec![Shared { reader: 0, processors: vec![] }],
+        intervals: Vec::new(),
     }
 }
 
@@ -87,17 +94,31 @@ impl Runner for Client {
         Uncore::find(&Pmu::new(model, Host::EXAMPLE, Timing::DEFAULT))
     }
 
-    fn program_uncore(
-        &mut self,
-        round: &[Placed],
-    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
         let codes: Vec<u64> = round.iter().map(|one| one.event.select & 0xff).collect();
         if let Some(number) = codes.iter().position(|code| *code == self.refuses) {
             return Err((number, Refusal::Absent(Register::Msr(0x3b0))));
         }
         self.programmed.push(codes);
         self.round = round.to_vec();
-        Ok(round.iter().map(|_| (2, Register::Msr(0x3b0))).collect())
+        let of = |shared: &Shared| {
+            let counters =
+                (0..round.len()).map(|event| Counter::of_one(event, (2, Register::Msr(0x3b0))));
+            counters.map(|one| Counter { shared: shared.clone(), ..one }).collect::<Vec<_>>()
+        };
+        Ok(self.packages.iter().flat_map(of).collect())
+    }
+
+    fn begin_uncore(&mut self) {
+        self.intervals.push(true);
+    }
+
+    fn end_uncore(&mut self) {
+        self.intervals.push(false);
+        let of = |package: u64| {
+            self.round.iter().map(move |one| package << 16 | one.event.select & 0xff)
+        };
+        self.counts = (0..self.packages.len() as u64).flat_map(of).collect();
     }
 
     fn uncore_counts(&self) -> &[u64] {
@@ -109,9 +130,9 @@ impl Runner for Client {
     }
 }
 
-const REQUESTS: &str = "uncore_arb/event=0x81,umask=1,name=requests/";
-const READS: &str = "uncore_arb/event=0x80,umask=2/";
-const BUSY: &str = "uncore_arb/event=0x80,umask=2,cmask=1,name=busy/";
+pub(super) const REQUESTS: &str = "uncore_arb/event=0x81,umask=1,name=requests/";
+pub(super) const READS: &str = "uncore_arb/event=0x80,umask=2/";
+pub(super) const BUSY: &str = "uncore_arb/event=0x80,umask=2,cmask=1,name=busy/";
 
 fn measured(runner: &mut impl Runner, events: &[&'static str]) -> Measured {
     let events = events.iter().map(|&text| Cow::Borrowed(text)).collect();

@@ -12,11 +12,11 @@ pub(crate) use keys::RawCount;
 pub(super) use event::EventTable;
 
 use super::bind::BindFile;
-use super::energy::{self, is_energy};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
+use super::whole::{self, is_whole};
 use super::workload::{DEFAULT_LIMIT_US, WorkloadFile, of_workload, place, too_few};
 use crate::events::EventText;
 use crate::metrics::Asked;
@@ -39,8 +39,8 @@ pub struct CountFile {
     name: String,
     /// Its own events, if it has no sets.
     own: SetFile,
-    /// Energy, which is of the whole item.
-    energy: Vec<EventText>,
+    /// Energy and events of the uncore, which are of the whole item.
+    whole: Vec<EventText>,
     sets: Vec<SetFile>,
     at_overflow: AtOverflow,
     passes: u64,
@@ -82,8 +82,8 @@ impl CountFile {
         asks: Vec<Ask>,
         events: Vec<EventText>,
     ) -> Result<(), String> {
-        let (energy, events): (Vec<_>, Vec<_>) = events.into_iter().partition(is_energy);
-        energy::add(&mut self.energy, energy.iter().cloned());
+        let (whole, events): (Vec<_>, Vec<_>) = events.into_iter().partition(is_whole);
+        whole::add(&mut self.whole, whole.iter().cloned());
         let place = match set {
             Some(number) => &mut self.sets[number],
             None => &mut self.own,
@@ -95,7 +95,7 @@ impl CountFile {
                 place.name
             ));
         }
-        energy::add(&mut place.energy, energy);
+        whole::add(&mut place.whole, whole);
         for event in events.into_iter().map(EventTable::plain) {
             if !place.events.iter().any(|other| other.is_same(&event)) {
                 place.events.push(event);
@@ -137,7 +137,7 @@ impl FileItem for CountFile {
         });
         let mut names =
             Names { whole: whole.chain(gate).collect(), behind: &BEHIND, events: Vec::new() };
-        names.whole.extend(Names::of_events(self.energy.iter()));
+        names.whole.extend(Names::of_events(self.whole.iter()));
         names.whole.extend(self.workload.figures_of_moves());
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
             let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
@@ -193,11 +193,11 @@ impl Section for CountFile {
         let stops = of(raw.stop_at, GateAct::Stop);
         let name = raw.name.unwrap_or_else(|| format!("count {number}"));
         let events = raw.events.into_iter().map(|event| event.0);
-        let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
+        let (whole, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_whole);
         let own = SetFile {
             name: name.clone(),
             events,
-            energy: Vec::new(),
+            whole: Vec::new(),
             metrics: Vec::new(),
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
@@ -209,12 +209,12 @@ impl Section for CountFile {
         let sets = raw.set.into_iter().zip(1..);
         let sets = sets.map(|(set, number)| SetFile::decide(set, number, text, source));
         let sets: Vec<SetFile> = sets.collect();
-        let mut energy: Vec<EventText> = energy.into_iter().map(|one| one.event).collect();
-        energy::add(&mut energy, sets.iter().flat_map(|set| set.energy.iter().cloned()));
+        let mut whole: Vec<EventText> = whole.into_iter().map(|one| one.event).collect();
+        whole::add(&mut whole, sets.iter().flat_map(|set| set.whole.iter().cloned()));
         Ok(Self {
             name,
             own,
-            energy,
+            whole,
             sets,
             at_overflow: raw.at_overflow,
             passes: raw.passes,

@@ -2,11 +2,11 @@
 
 use super::Purpose;
 use super::count::CountFile;
-use super::energy;
 use super::errors::JobError;
 use super::file::{FileItem, JobFile, SnippetFile};
 use super::run::RunFile;
 use super::sample::SampleFile;
+use super::whole;
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned};
@@ -109,15 +109,14 @@ fn of_sample(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &sample.code.metrics)?;
-    let asks =
-        metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.beside_samples());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
     let asks = asks.into_iter().map(|one| one.among(&sampled));
     Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
 }
 
-/// A run of tasks counts nothing, so it has metrics of energy and of time.
+/// A run of tasks has no counters of its processors, so it has metrics of energy, of the uncore and of time.
 fn of_run(
     run: &mut RunFile,
     target: &Target,
@@ -126,8 +125,7 @@ fn of_run(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &run.metrics)?;
-    let asks =
-        metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_latencies());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     for one in &asks {
         if let Some(event) = one.events().next() {
@@ -137,10 +135,17 @@ fn of_run(
             )));
         }
     }
-    let texts = asks.iter().flat_map(Ask::energy);
-    energy::add(&mut run.energy, texts.map(|text| text.parse().expect("energy of a metric")));
+    whole::add(&mut run.whole, of_whole(&asks));
     run.asks = asks;
     Ok(Ok(()))
+}
+
+/// What of metrics is read before and after an item that runs once: energy, and the uncore's events of each metric together.
+fn of_whole(asks: &[Ask]) -> Vec<EventText> {
+    let energy: BTreeSet<&str> = asks.iter().flat_map(Ask::energy).collect();
+    let energy = energy.into_iter().map(str::to_string);
+    let texts = energy.chain(asks.iter().filter_map(Ask::uncore_together));
+    texts.map(|text| text.parse().expect("energy or an event of a metric")).collect()
 }
 
 /// A set of a count has one list of events: what does not fit takes turns, and the report says which metrics that spoils.
@@ -154,12 +159,11 @@ fn of_count(
     for (set, asked) in count.asked() {
         let metrics = find(&table, &asked)?;
         let asks =
-            metrics.iter().map(|metric| ask(target, &core, &table, metric)?.outside_of_snippets());
+            metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_latencies());
         let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
-        let texts: BTreeSet<&str> =
-            asks.iter().flat_map(|ask| ask.events().chain(ask.energy())).collect();
+        let texts: BTreeSet<&str> = asks.iter().flat_map(Ask::events).collect();
         let texts = texts.into_iter().map(|text| text.parse().expect("an event of a metric"));
-        let texts: Vec<EventText> = texts.collect();
+        let texts: Vec<EventText> = texts.chain(of_whole(&asks)).collect();
         if let Err(why) = count.count_for(set, asks, texts) {
             return Ok(Err(why));
         }
@@ -199,7 +203,7 @@ fn of(snippet: &mut SnippetFile, target: &Target, block: &Block) -> Result<(), M
     let metrics = find(&table, &snippet.metrics)?;
     let several = snippet.processors.is_some();
     let asks = metrics.iter().map(|metric| match ask(target, &core, &table, metric)? {
-        ask if several => ask.outside_of_snippets(),
+        ask if several => ask.without_latencies(),
         ask => Ok(ask),
     });
     let mut asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;

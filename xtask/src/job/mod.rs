@@ -9,7 +9,6 @@ mod analyse;
 pub mod assemble;
 mod bind;
 pub mod count;
-mod energy;
 pub(crate) mod errors;
 pub mod exact;
 pub mod expect;
@@ -31,6 +30,7 @@ mod requires;
 pub(crate) mod run;
 pub mod sample;
 pub mod schema;
+mod whole;
 pub mod workload;
 
 pub(crate) use about::digest;

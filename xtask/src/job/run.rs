@@ -1,12 +1,12 @@
 //! `[[run]]`: workloads that are run for their own sake.
 
-use super::energy::is_energy;
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
 use super::memory::MemoryFile;
 use super::schema::ExpectText;
+use super::whole::{self, is_whole};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile, of_workload, place};
 use crate::compare::LimitTable;
 use crate::events::EventText;
@@ -33,10 +33,10 @@ pub(crate) struct RawRun {
     jitter: Option<u64>,
     /// Microseconds after which a task is ended. Default: 10 s.
     limit_us: Option<u64>,
-    /// Energy that is read: of everything that runs. Other events are counted by `[[count]]`.
+    /// Energy and events of the uncore that are read: of everything that runs. Other events are counted by `[[count]]`.
     #[serde(default)]
     events: Vec<EventText>,
-    /// Metrics of energy to show.
+    /// Metrics of energy and of the uncore to show.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     metrics: Vec<Asked>,
@@ -62,8 +62,8 @@ pub struct RunFile {
     pub workload: WorkloadFile,
     /// Microseconds that each task may take.
     pub limit_us: u64,
-    /// Energy that is read.
-    pub(super) energy: Vec<EventText>,
+    /// Energy and events of the uncore that are read.
+    pub(super) whole: Vec<EventText>,
     /// Metrics that are asked for.
     pub(super) metrics: Vec<Asked>,
     /// The same, ready for the machine that is measured.
@@ -85,14 +85,14 @@ impl RunFile {
             other => other,
         })?;
         let name = Cow::Owned(self.name.clone());
-        if let Some(event) = self.energy.iter().find(|event| !is_energy(event)) {
+        if let Some(event) = self.whole.iter().find(|event| !is_whole(event)) {
             let message = format!(
-                "[[run]] reads energy alone, and {event} is none; count it in a [[count]] of the same tasks"
+                "[[run]] reads energy and the uncore, and {event} is neither; count it in a [[count]] of the same tasks"
             );
             return Err(self.refused("", message));
         }
-        let energy = self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect();
-        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us, energy })
+        let [energy, uncore] = whole::split(&self.whole);
+        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us, energy, uncore })
     }
 
     /// The error that this run breaks a bound.
@@ -115,7 +115,7 @@ impl FileItem for RunFile {
             let figures = ["turns", "switches", "value", "instructions:u"];
             whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
         }
-        whole.extend(Names::of_events(self.energy.iter()));
+        whole.extend(Names::of_events(self.whole.iter()));
         let moves = self.workload.figures_of_moves();
         let mut names = Names { whole, ..Names::default() };
         if !moves.is_empty() {
@@ -163,7 +163,7 @@ impl Section for RunFile {
                 ..WorkloadFile::decide(task, tick_ns, jitter, text, source)
             },
             limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            energy: events,
+            whole: events,
             metrics,
             asks: Vec::new(),
             criteria: CriteriaFile::new(expect, allow_uncounted, limits),

@@ -58,6 +58,7 @@ impl Shown for CountResult {
             rows.push(fields);
         }
         rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
         rows.extend(csv::uncounted(self.item, &self.name, render::count::all_uncounted(self)));
         for set in &self.sets {
             let what = match (&set.evicted, &set.refused) {

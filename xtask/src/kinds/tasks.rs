@@ -23,6 +23,7 @@ impl Shown for TasksResult {
     fn tap(&self) -> Point {
         let mut point = render::tasks::point(&self.name, &self.tasks);
         render::energy::push(&mut point, &self.energy);
+        render::uncore::push(&mut point, &self.uncore);
         point.uncounted(&self.uncounted)
     }
 
@@ -37,6 +38,7 @@ impl Shown for TasksResult {
         };
         let mut rows: Vec<Row> = render::tasks::figures(self).map(row).collect();
         rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
         rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
         rows
     }

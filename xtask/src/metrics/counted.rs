@@ -2,9 +2,12 @@
 
 use protocol::criteria::TSC;
 use protocol::record::{
-    Aggregates, CountResult, CountValue, CountedEnergy, CountedEvent, Counting, EnergyReading,
-    Metric, Series, SnippetResult, TasksResult, Uncounted, Verdict,
+    Aggregates, CountResult, CountValue, CountedEnergy, CountedEvent, CountedUncore, Counting,
+    EnergyReading, Metric, Series, SnippetResult, TasksResult, Uncounted, Verdict,
 };
+
+/// What the ticks are called in which the uncore counted, for metrics of nothing but that and time: a set counts for a little less.
+pub(super) const UNCORE_TICKS: &str = "tsc, uncore";
 
 /// Whose counts a metric is of: a name, and which value of an event.
 type Whose<'a> = (String, Box<dyn Fn(&CountedEvent) -> Option<CountValue> + 'a>);
@@ -50,10 +53,11 @@ pub(super) fn is_of_all(count: &CountResult, set: Option<usize>) -> bool {
     bind.is_none_or(|bind| ALL.contains(&bind))
 }
 
-/// The figures of tasks of which nothing but energy is known.
+/// The figures of tasks of which nothing but energy and the uncore is known.
 #[must_use]
 pub(super) fn of_run(ran: &TasksResult) -> SnippetResult {
-    let (metrics, uncounted) = (of_energy(&ran.energy), ran.uncounted.clone());
+    let metrics = of_energy(&ran.energy).into_iter().chain(of_uncore(&ran.uncore)).collect();
+    let uncounted = ran.uncounted.clone();
     result(ran.item, ran.name.clone(), metrics, uncounted, (ran.emulated, ran.tsc))
 }
 
@@ -80,7 +84,7 @@ fn figures_of(
                     counter: event.counter.clone(),
                     pass: event.group,
                     remarks: event.remarks.clone(),
-                    units: 0,
+                    ..Counting::default()
                 };
                 metrics.push(metric(&event.event, scaled as f64, Some(counting)));
             }
@@ -91,11 +95,22 @@ fn figures_of(
         }
     }
     match is_whole {
-        true => metrics.extend(of_energy(&count.energy)),
-        false => uncounted.extend(count.energy.iter().map(|one| Uncounted {
-            event: one.event.clone(),
-            reason: "energy is of all that ran, and not of a task".to_string(),
-        })),
+        true => {
+            metrics.extend(of_energy(&count.energy));
+            metrics.extend(of_uncore(&count.uncore));
+        }
+        false => {
+            let energy = count.energy.iter().map(|one| (&one.event, "energy is of all that ran"));
+            let uncore = count.uncore.iter();
+            let uncore = uncore.map(|one| (&one.event, "the uncore is of all that ran"));
+            for (event, what) in energy.chain(uncore) {
+                // Of several packages once.
+                if uncounted.iter().all(|one| one.event != *event) {
+                    let reason = format!("{what}, and not of a task");
+                    uncounted.push(Uncounted { event: event.clone(), reason });
+                }
+            }
+        }
     }
     result(count.item, name, metrics, uncounted, (count.emulated, count.tsc))
 }
@@ -124,6 +139,22 @@ fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
         });
     }
     sums
+}
+
+/// Events of the uncore, of everything that ran: the sum of all packages; and the ticks meanwhile.
+fn of_uncore(all: &[CountedUncore]) -> Vec<Metric> {
+    let mut sums: Vec<Metric> = Vec::new();
+    for (event, count) in CountedUncore::sums(all) {
+        // Those of a package alone have another name than the event.
+        let mut same = all.iter().filter(|one| one.event == event).peekable();
+        let Some(first) = same.peek() else { continue };
+        let (name, counter) = (first.name.clone(), first.counter.clone());
+        let units = same.map(|one| one.units).sum();
+        let counting = Counting { name, counter, units, ..Counting::default() };
+        sums.push(metric(&event, count as f64, Some(counting)));
+    }
+    let ticks = all.first().map(|one| metric(UNCORE_TICKS, one.ticks as f64, None));
+    sums.into_iter().chain(ticks).collect()
 }
 
 /// Figures of one run.
@@ -198,7 +229,16 @@ mod tests {
             joules: 2.5,
             ..Default::default()
         };
+        let of_package = |reader, count| CountedUncore {
+            event: "reads".to_string(),
+            units: 28,
+            count,
+            ticks: 120,
+            reader,
+            ..CountedUncore::default()
+        };
         let count = CountResult {
+            uncore: vec![of_package(0, 5), of_package(4, 6)],
             item: 3,
             name: "c".to_string(),
             tasks: vec![task("a"), task("b")],
@@ -219,12 +259,21 @@ mod tests {
             (of(all, "energy-pkg"), of(all, TSC)),
             (Some((2.5, Some(0))), Some((100.0, None)))
         );
+        // Of both packages, with the units of both, and the time in which they were counted.
+        let reads = all.metrics.iter().find(|one| one.event == "reads").expect("reads");
+        assert_eq!((reads.value.median, reads.counting.as_ref().unwrap().units), (11.0, 56));
+        assert_eq!(of(all, UNCORE_TICKS), Some((120.0, None)));
+        assert_eq!(of(a, "reads"), None);
         // Scaled by the task's own time; what had no counter meanwhile has no figure, and nor has a task's energy.
         assert_eq!(of(a, "cycles"), Some((42.0, Some(2))));
         let said = |result: &SnippetResult| -> Vec<String> {
             result.uncounted.iter().map(|one| format!("{}: {}", one.event, one.reason)).collect()
         };
-        assert_eq!(said(a), ["energy-pkg: energy is of all that ran, and not of a task"]);
-        assert_eq!((of(b, "cycles"), said(b).len()), (None, 2));
+        let not_of_a_task = [
+            "energy-pkg: energy is of all that ran, and not of a task",
+            "reads: the uncore is of all that ran, and not of a task",
+        ];
+        assert_eq!(said(a), not_of_a_task);
+        assert_eq!((of(b, "cycles"), said(b).len()), (None, 3));
     }
 }

@@ -151,12 +151,17 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
     report.results().filter_map(of).chain(tasks).chain(processors.flat_map(of_processors)).collect()
 }
 
-/// Counts that are bound to a task or a processor have no ratios with energy, which is of everything that ran.
+/// Counts that are bound to a task or a processor have no ratios with energy and the uncore, which are of everything that ran.
 fn refuse_mixed(item: &mut ItemMetrics, asks: &[Ask]) {
     for (row, ask) in item.rows.iter_mut().zip(asks) {
-        if ask.energy().next().is_some() && ask.events().next().is_some() {
-            let why = "energy is of all that ran, and not of what the counts are bound to";
-            *row = MetricRow { missing: Some(why.to_string()), ..named(ask) };
+        let what = match (ask.energy().next(), ask.uncore().next()) {
+            (Some(_), _) => "energy",
+            (None, Some(_)) => "the uncore",
+            (None, None) => continue,
+        };
+        if ask.events().next().is_some() {
+            let why = format!("{what} is of all that ran, and not of what the counts are bound to");
+            *row = MetricRow { missing: Some(why), ..named(ask) };
         }
     }
 }
@@ -224,9 +229,9 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
     let passes: BTreeSet<u32> = passes.map(|pass| pass + 1).collect();
     row.passes = passes.into_iter().collect();
     let tsc = result.metrics.iter().find(|one| one.event == TSC);
-    let of_energy = energy_ticks(result, ask, &counts);
+    let of_whole = whole_ticks(result, ask, &counts);
     let values = |figure: &dyn Fn(&Metric) -> Option<f64>| {
-        let ticks = of_energy.or_else(|| tsc.and_then(figure));
+        let ticks = of_whole.or_else(|| tsc.and_then(figure));
         let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
             Meaning::Event(_) | Meaning::Uncore(_) | Meaning::Energy(_) => figure((*count)?),
             // The mean of all runs together; of what did not occur there is none, and nothing to multiply it with.
@@ -318,10 +323,16 @@ fn did_not_occur(result: &SnippetResult, latency: &str) -> bool {
     counts.peek().is_some() && counts.all(is_zero)
 }
 
-/// The time in which the energy of tasks was used, for metrics of nothing but energy and time: events are counted for a little less.
-fn energy_ticks(result: &SnippetResult, ask: &Ask, counts: &[Option<&Metric>]) -> Option<f64> {
-    let alone = result.runs == 0 && result.per == 1 && ask.events().next().is_none();
-    let energy = counts.iter().flatten().find_map(|one| one.energy.as_ref()).filter(|_| alone)?;
+/// The time in which the energy of tasks was used, or the uncore counted, for metrics of nothing but that and time: events are counted
+/// for a little less.
+fn whole_ticks(result: &SnippetResult, ask: &Ask, counts: &[Option<&Metric>]) -> Option<f64> {
+    if result.runs != 0 || result.per != 1 || ask.events().next().is_some() {
+        return None;
+    }
+    let Some(energy) = counts.iter().flatten().find_map(|one| one.energy.as_ref()) else {
+        let ticks = result.metrics.iter().find(|one| one.event == counted::UNCORE_TICKS)?;
+        return ask.uncore().next().map(|_| ticks.value.median);
+    };
     let [before, after] = energy.ticks;
     (before == 0).then_some(after as f64)
 }

@@ -117,12 +117,12 @@ pub enum MetricError {
         /// Why it cannot be counted.
         why: String,
     },
-    /// What it needs is measured around the runs of a snippet.
-    #[error("metric {name} needs {what} in a [[snippet]] only; measure the code there")]
-    OfSnippets {
+    /// What it needs is measured in items of other kinds.
+    #[error("metric {name} needs {what}; measure the code there")]
+    Elsewhere {
         /// The metric.
         name: String,
-        /// The event, and how it is measured.
+        /// The event, how it is measured and in which items.
         what: String,
     },
     /// The processor is not known.

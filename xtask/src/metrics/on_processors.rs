@@ -16,7 +16,7 @@ fn of_one(ran: &ProcessorsResult, one: &ProcessorResult) -> SnippetResult {
     let alone = ran.processors.len() == 1;
     let (mut metrics, mut uncounted) = (Vec::new(), ran.uncounted.clone());
     for metric in &one.metrics {
-        if metric.energy.is_none() || alone {
+        if metric.reader().is_none() || alone {
             metrics.push(metric.clone());
         }
     }
@@ -24,6 +24,7 @@ fn of_one(ran: &ProcessorsResult, one: &ProcessorResult) -> SnippetResult {
     for other in all.filter(|other| metrics.iter().all(|own| own.event != other.event)) {
         let reason = match (&other.energy, &one.pmu_absent) {
             (Some(_), _) => "energy is of all processors together",
+            _ if other.reader().is_some() => "the uncore is of all processors together",
             (None, Some(reason)) => reason,
             (None, None) => "it was not counted on this processor",
         };
@@ -56,7 +57,8 @@ fn together(ran: &ProcessorsResult) -> SnippetResult {
     }
     let all = ran.processors.len();
     for (sum, processors) in &mut sums {
-        if let Some(counting) = sum.counting.as_mut().filter(|_| sum.energy.is_none())
+        if let Some(counting) =
+            sum.counting.as_mut().filter(|counting| sum.energy.is_none() && counting.units == 0)
             && *processors < all
         {
             counting.remarks.push(format!("counted on {processors} of {all} processors"));
@@ -86,6 +88,10 @@ fn add(sum: &mut Metric, one: &Metric, longest: bool) {
     for (sum, one) in sum.series.iter_mut().zip(&one.series) {
         sum.min += one.min;
         sum.max += one.max;
+    }
+    // What is divided by the number of units has been counted in those of all packages.
+    if let (Some(sum), Some(one)) = (&mut sum.counting, &one.counting) {
+        sum.units += one.units;
     }
     if let (Some(sum), Some(one)) = (&mut sum.energy, &one.energy) {
         sum.resolution += one.resolution;

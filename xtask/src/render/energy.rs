@@ -32,7 +32,7 @@ pub(crate) fn of_processors(result: &ProcessorsResult) -> Vec<String> {
 }
 
 /// Who read a register for whom.
-fn whose(reader: u32, processors: &[u32]) -> String {
+pub(super) fn whose(reader: u32, processors: &[u32]) -> String {
     let what = match processors {
         [] => return String::new(),
         [_] => "processor",

@@ -20,6 +20,7 @@ pub mod style;
 pub mod table;
 pub mod tap;
 pub(crate) mod tasks;
+pub(crate) mod uncore;
 pub(crate) mod values;
 #[cfg(test)]
 mod whole;

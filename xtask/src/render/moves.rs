@@ -184,6 +184,7 @@ mod tests {
             tsc: [0; 2],
             together: together(),
             energy: vec![],
+            uncore: vec![],
             uncounted: vec![],
         })
     }

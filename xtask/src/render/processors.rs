@@ -2,13 +2,14 @@
 
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
-use super::{energy, joules, number};
+use super::{energy, joules, number, uncore};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
     ContentionRounds, KindOfCores, Machine, Metric, ProcessorResult, ProcessorState,
     ProcessorsResult,
 };
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The line about the machine's processors, if there are several.
@@ -84,7 +85,7 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
     let text = format!("per execution, {} on each {on}; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", fit(table(result), columns));
-    for line in energy::of_processors(result) {
+    for line in energy::of_processors(result).into_iter().chain(uncore::of_processors(result)) {
         let _ = writeln!(out, "{line}");
     }
     let snapshot = &result.snapshot;
@@ -155,16 +156,26 @@ fn table(result: &ProcessorsResult) -> Table {
     }
     let longest = result.processors.iter().max_by_key(|one| one.metrics.len());
     let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
+    let mut listed = BTreeSet::new();
+    let events = events.filter(|event| listed.insert(*event));
     for event in events {
         let is_energy = |metric: &Metric| metric.event == event && metric.energy.is_some();
         let figure = match result.processors.iter().any(|one| one.metrics.iter().any(is_energy)) {
             true => joules,
             false => number,
         };
+        let of_package = |metric: &Metric| {
+            let units = metric.counting.as_ref().map_or(0, |counting| counting.units);
+            metric.event == event && units > 0
+        };
+        let package = match result.processors.iter().any(|one| one.metrics.iter().any(of_package)) {
+            true => " (whole package)",
+            false => "",
+        };
         let name = match event {
             "tsc" => "TSC ticks".to_string(),
-            _ if result.emulated => format!("{event} (emulated)"),
-            _ => event.to_string(),
+            _ if result.emulated => format!("{event}{package} (emulated)"),
+            _ => format!("{event}{package}"),
         };
         let value = |one: &ProcessorResult| {
             let found = one.metrics.iter().find(|metric| metric.event == event);

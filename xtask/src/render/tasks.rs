@@ -40,6 +40,9 @@ fn section(ran: &TasksResult, columns: Width) -> String {
     for one in &ran.energy {
         let _ = writeln!(out, "{}", super::energy::line(one));
     }
+    for one in &ran.uncore {
+        let _ = writeln!(out, "{}", super::uncore::line(one));
+    }
     out += &super::moves::of_tasks(&ran.tasks, ran.together.as_ref(), columns);
     out += &faults(&ran.tasks);
     for one in &ran.uncounted {
@@ -253,6 +256,7 @@ mod tests {
             tsc: [0; 2],
             together: None,
             energy: vec![],
+            uncore: vec![],
             uncounted: vec![],
         };
         let records = vec![Numbered { seq: 0, record: Record::Tasks(ran) }];
@@ -323,6 +327,7 @@ mod tests {
             tsc: [0; 2],
             together: None,
             energy: vec![],
+            uncore: vec![],
             uncounted: vec![],
         };
         let section = super::section(&ran, Width::default());

@@ -19,7 +19,9 @@ pub enum NoUncore {
         model: u32,
     },
     /// Nothing counts them here.
-    #[error("counters of the uncore are read around the runs of a [[snippet]] only")]
+    #[error(
+        "counters of the uncore are read around [[snippet]], [[processors]], [[count]] and [[run]] only"
+    )]
     NotHere,
 }
 

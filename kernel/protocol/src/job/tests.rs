@@ -146,7 +146,7 @@ prop_compose! {
         starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
         gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>(), any::<u8>()), 0..5),
         together: bool, passes: u64, interval_ns: u64, limit_us: u64, bind in any_bind(),
-        energy in prop::collection::vec(".{0,20}", 0..3), schedule in any_schedule(),
+        energy in prop::collection::vec(".{0,20}", 0..3), uncore in prop::collection::vec(".{0,20}", 0..3), schedule in any_schedule(),
     ) -> Item<'static> {
         let request = |event| CountRequest {
             event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
@@ -165,6 +165,7 @@ prop_compose! {
             name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
             at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload, alone: !together,
             gate: gate.collect(), nested: together, console: !together, energy: energy.into_iter().map(Cow::Owned).collect(),
+            uncore: uncore.into_iter().map(Cow::Owned).collect(),
         })
     }
 }

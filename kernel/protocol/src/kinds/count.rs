@@ -1,6 +1,6 @@
 //! Events that are counted while tasks run.
 
-use super::tasks::{of_energy, of_moves};
+use super::tasks::{of_energy, of_moves, of_uncore};
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Count;
 use crate::limits::{self, LimitError};
@@ -65,6 +65,7 @@ impl ItemRecord for CountResult {
             events.iter().for_each(|event| of_event(self, &set, event, &mut all));
         }
         all.extend(of_energy(&self.energy));
+        all.extend(of_uncore(&self.uncore));
         let readings = self.named_readings().into_iter();
         all.extend(readings.map(|(name, value)| figure(name, scaled(&value))));
         let bindings = self.named_bindings().into_iter();

@@ -3,7 +3,7 @@
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Tasks;
 use crate::limits::LimitError;
-use crate::record::{CountedEnergy, TaskResult, TasksResult, Uncounted};
+use crate::record::{CountedEnergy, CountedUncore, TaskResult, TasksResult, Uncounted};
 use crate::verdict::{Figure, figure};
 use crate::workload::{self, Workload};
 use alloc::format;
@@ -59,6 +59,7 @@ impl ItemRecord for TasksResult {
             }
         }
         all.extend(of_energy(&self.energy));
+        all.extend(of_uncore(&self.uncore));
         all
     }
 
@@ -74,6 +75,11 @@ impl ItemRecord for TasksResult {
 /// Energy by its event's name, over all packages; where there are several, each behind the number of the processor that read it.
 pub(super) fn of_energy(energy: &[CountedEnergy]) -> impl Iterator<Item = Figure> {
     CountedEnergy::sums(energy).into_iter().map(|(name, joules)| figure(name, Some(joules)))
+}
+
+/// Events of the uncore, likewise.
+pub(super) fn of_uncore(uncore: &[CountedUncore]) -> impl Iterator<Item = Figure> {
+    CountedUncore::sums(uncore).into_iter().map(|(name, count)| figure(name, Some(count as f64)))
 }
 
 /// How often each task moved that may.

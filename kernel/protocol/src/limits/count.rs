@@ -14,12 +14,13 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     }
     count.sets.iter().try_for_each(|set| name(&set.name))?;
     for set in count.all_sets() {
-        // Energy alone is enough.
-        let least = if count.energy.is_empty() || !count.sets.is_empty() { 1 } else { 0 };
+        // Energy alone is enough, and so is the uncore.
+        let without = count.energy.is_empty() && count.uncore.is_empty();
+        let least = if without || !count.sets.is_empty() { 1 } else { 0 };
         check_requests(set.requests, least)?;
         check_bind(set.bind, &count.workload)?;
     }
-    check_energy(&count.energy)?;
+    check_whole(&count.energy, &count.uncore)?;
     moving::check_count(count)?;
     if count.interval_ns > 0 {
         check_series(count)?;
@@ -33,10 +34,14 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     gate::check(count)
 }
 
-/// Energy of a whole item.
-pub(crate) fn check_energy(energy: &[Cow<str>]) -> Result<(), LimitError> {
+/// Energy and events of the uncore of a whole item.
+pub(crate) fn check_whole(energy: &[Cow<str>], uncore: &[Cow<str>]) -> Result<(), LimitError> {
     range("the number of energies", energy.len() as u64, 0, MAX_EVENTS as u64)?;
-    energy.iter().try_for_each(|one| length("the text of an event", one.len(), MAX_EVENT_BYTES))
+    range("the number of events of the uncore", uncore.len() as u64, 0, MAX_EVENTS as u64)?;
+    energy
+        .iter()
+        .chain(uncore)
+        .try_for_each(|one| length("the text of an event", one.len(), MAX_EVENT_BYTES))
 }
 
 /// The console is on the processor of the tasks, and says itself when sets count.

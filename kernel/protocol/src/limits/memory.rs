@@ -253,6 +253,7 @@ mod tests {
                 workload,
                 limit_us: 1,
                 energy: Vec::new(),
+                uncore: Vec::new(),
             };
             check_job(&Job { items: alloc::vec![Item::Tasks(items)], ..job(above.clone()) })
         };

@@ -124,6 +124,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
     let count = |tasks, request: CountRequest<'static>, tick_ns| {
         check_item(&Item::Count(Count {
             nested: false,
+            uncore: alloc::vec![],
             console: false,
             name: "c".into(),
             requests: alloc::vec![request],
@@ -174,6 +175,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
         name: "c".into(),
         requests: alloc::vec![],
         nested: false,
+        uncore: alloc::vec![],
         console: false,
         together: false,
         at_overflow: Default::default(),

@@ -1,8 +1,8 @@
 //! What was counted while tasks ran.
 
 use super::{
-    BindMoment, CountBinding, Miss, StaleReading, TaskResult, Together, Uncounted, VectorCount,
-    Verdict,
+    BindMoment, CountBinding, CountedUncore, Miss, StaleReading, TaskResult, Together, Uncounted,
+    VectorCount, Verdict,
 };
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -91,6 +91,9 @@ pub struct CountResult {
     /// Energy that was used meanwhile, by everything that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<CountedEnergy>,
+    /// Events of the uncore, of everything that ran meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncore: Vec<CountedUncore>,
 }
 
 /// Energy that a part of the machine used while tasks ran (RAPL).

@@ -23,6 +23,7 @@ mod result;
 mod sampling;
 mod tasks;
 mod times;
+mod uncore;
 
 pub use bandwidth::{BandwidthFacts, BandwidthPoint, BandwidthSum, Moving};
 pub use bindings::{BindMoment, CountBinding, StaleReading};
@@ -75,6 +76,7 @@ pub use tasks::{
     ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,
 };
 pub use times::Times;
+pub use uncore::CountedUncore;
 
 pub use crate::kinds::Record;
 

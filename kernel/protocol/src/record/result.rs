@@ -159,12 +159,20 @@ pub struct RetiredRecords {
 }
 
 impl Metric {
-    /// Whether both are of one event and, if it is energy, of one register: one figure may have been asked for by itself and by a
-    /// metric.
+    /// Whether both are of one event and, if it is of a whole package, of one register: one figure may have been asked for by itself
+    /// and by a metric.
     #[must_use]
     pub fn is_of_same(&self, other: &Self) -> bool {
-        let reader = |one: &Self| one.energy.as_ref().map(|energy| energy.reader);
-        self.event == other.event && reader(self) == reader(other)
+        self.event == other.event && self.reader() == other.reader()
+    }
+
+    /// The processor that read it for all processors of the item in its package, or its core: set for energy and for events of the
+    /// uncore.
+    #[must_use]
+    pub fn reader(&self) -> Option<u32> {
+        let of_energy = self.energy.as_ref().map(|energy| energy.reader);
+        let uncore = self.counting.as_ref().filter(|counting| counting.units > 0);
+        of_energy.or_else(|| uncore.map(|counting| counting.reader))
     }
 }
 
@@ -207,6 +215,12 @@ pub struct Counting {
     /// processors and devices.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub units: u32,
+    /// Of events of the uncore: the number of the processor that read it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reader: u32,
+    /// Of events of the uncore: processors of the item in the package. It was read once for all of them. Absent: the reader alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
 }
 
 /// Aggregates over the runs.

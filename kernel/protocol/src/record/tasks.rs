@@ -1,6 +1,6 @@
 //! How a workload's tasks ran.
 
-use super::{CountedEnergy, Fault, Hex, Miss, Uncounted, Verdict};
+use super::{CountedEnergy, CountedUncore, Fault, Hex, Miss, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,7 +46,10 @@ pub struct TasksResult {
     /// Energy that was used meanwhile, by everything that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub energy: Vec<CountedEnergy>,
-    /// Energy that could not be read, and why.
+    /// Events of the uncore, of everything that ran meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncore: Vec<CountedUncore>,
+    /// Energy and events of the uncore that could not be read, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncounted: Vec<Uncounted>,
 }

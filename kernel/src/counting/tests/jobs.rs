@@ -47,6 +47,7 @@ pub(super) fn item(
         sets: vec![],
         gate: vec![],
         energy: vec![],
+        uncore: vec![],
         console: false,
     }
 }

@@ -137,6 +137,7 @@ pub(super) fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static>
         sets: sets.iter().map(set).collect(),
         gate: vec![],
         energy: vec![],
+        uncore: vec![],
         console: false,
     }
 }

@@ -71,7 +71,7 @@ impl run::Machine for Target<'_> {
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
         self.clear_qualifiers();
-        self.release_uncore();
+        self.uncore.release();
         self.others.guard(self.machine, None);
         self.found.restore_tables();
         let frames = &mut self.asked.controls.frames;
@@ -148,7 +148,8 @@ impl run::Machine for Target<'_> {
         counting::count(item, self.item, self.machine, &mut processors)
     }
 
-    fn measure_energy_of(&mut self, processors: &[u32]) {
+    fn measure_packages_of(&mut self, processors: &[u32]) {
+        self.uncore.measure(processors);
         if let Ok(meters) = &mut self.meters {
             meters.measure(processors);
         }
@@ -195,6 +196,7 @@ impl run::Machine for Target<'_> {
         )
         .map_err(refuse)?;
         let measured = processors::measure_all(&mut set, index, item);
+        set.release_uncore();
         measured.map_err(|mut failure| {
             if let (Unmeasured::Fault(fault), Some(_)) = (&mut failure.why, program) {
                 let owner = Owner::Processor(failure.processor.unwrap_or_default() as usize);

@@ -4,6 +4,7 @@ use super::Target;
 use super::loaded::once_alone;
 use crate::firmware::control::PLACE;
 use crate::firmware::programs::Owner;
+use crate::firmware::uncore::UncoreCounters;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -11,16 +12,17 @@ use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
+use arch::pmu::Gate;
 use arch::pmu::energy::Source;
 use arch::pmu::pmi::Retired;
-use arch::pmu::uncore::{NoUncore, Placed, Refusal, Register, Uncore};
-use arch::pmu::{self, Gate};
+use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use arch::time::tsc;
 use kernel::energy::Meters;
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::repeat_on_smi::repeat_on_smi;
 use kernel::snippet::retired::Records;
 use kernel::snippet::{Phase, Runner, emit, fault};
+use kernel::uncore::Counter;
 use protocol::control::Ring;
 use protocol::job::Snippet;
 use protocol::record::{Applied, Fault, ProgramKey, Within};
@@ -78,7 +80,7 @@ impl Target<'_> {
             && own.watchdog.is_none()
             && !self.others.guarded
             && !self.loaded.resets_extended
-            && self.uncore.is_none()
+            && !self.uncore.is_running()
             && self.asked.controls.is_bare()
     }
 
@@ -89,14 +91,6 @@ impl Target<'_> {
     unsafe fn left<'a>() -> &'a emit::Data {
         // SAFETY: the caller's promise; any bytes are such data.
         unsafe { &*(PLACE.data as *const emit::Data) }
-    }
-
-    /// Gives the counters of the uncore back as they were.
-    pub(in crate::firmware) fn release_uncore(&mut self) {
-        if let Some(running) = self.uncore.take() {
-            // SAFETY: ring 0, interrupt table loaded; the registers are as they were found.
-            running.release(&mut unsafe { pmu::Machine::new() });
-        }
     }
 
     /// A run of what needs nothing around it.
@@ -129,14 +123,10 @@ impl Target<'_> {
             self.loaded.runs += 1;
             // Reading stops the events' counters, but not the watchdog's, which is stopped last.
             let mut run = || {
-                if let Some(uncore) = &mut self.uncore {
-                    uncore.begin(&mut pmu::Machine::new());
-                }
+                self.uncore.begin();
                 let ended = function.run();
                 self.counting.own.collect();
-                if let Some(uncore) = &mut self.uncore {
-                    uncore.end(&mut pmu::Machine::new());
-                }
+                self.uncore.end();
                 ended
             };
             let mut watched = || match dog {
@@ -190,27 +180,23 @@ impl Runner for Target<'_> {
     }
 
     fn uncore(&mut self) -> Result<Uncore, NoUncore> {
-        // SAFETY: ring 0, interrupt table loaded; nothing is read but CPUID.
-        Uncore::find(&unsafe { pmu::Machine::new() })
+        UncoreCounters::find()
     }
 
-    fn program_uncore(
-        &mut self,
-        round: &[Placed],
-    ) -> Result<Vec<(u32, Register)>, (usize, Refusal)> {
-        self.release_uncore();
-        if round.is_empty() {
-            return Ok(Vec::new());
-        }
-        // SAFETY: ring 0, interrupt table loaded; nobody else uses these counters, and none is given an interrupt.
-        let running = Uncore::program(round, &mut unsafe { pmu::Machine::new() })?;
-        let places = running.places().collect();
-        self.uncore = Some(running);
-        Ok(places)
+    fn program_uncore(&mut self, round: &[Placed]) -> Result<Vec<Counter>, (usize, Refusal)> {
+        self.uncore.program(round)
+    }
+
+    fn begin_uncore(&mut self) {
+        self.uncore.begin();
+    }
+
+    fn end_uncore(&mut self) {
+        self.uncore.end();
     }
 
     fn uncore_counts(&self) -> &[u64] {
-        self.uncore.as_ref().map_or(&[], |running| running.counts())
+        self.uncore.counts()
     }
 
     fn metrics_overflowed(&self) -> bool {

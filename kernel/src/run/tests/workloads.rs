@@ -16,6 +16,7 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
             workload: protocol::workload::Workload::default(),
             limit_us: 1,
             energy: Vec::new(),
+            uncore: Vec::new(),
         };
         let job = Job { items: vec![Item::Tasks(item)], ..job(vec![]) };
         let mut report = Report::new(Buffer::default());
@@ -70,6 +71,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         sets: vec![],
         gate: vec![],
         energy: vec![],
+        uncore: vec![],
         console: false,
     };
     for (tasks, ended) in [(1, [1, 0]), (2, [0, 1])] {

@@ -105,7 +105,7 @@ impl Runner for Made {
                     counter: "counter 0".to_string(),
                     pass,
                     remarks: vec![],
-                    units: 0,
+                    ..Counting::default()
                 },
             }]);
         }

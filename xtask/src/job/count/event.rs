@@ -1,7 +1,7 @@
 //! An event of a count, and what follows from its overflows.
 
 use crate::events::EventText;
-use crate::job::energy::is_energy;
+use crate::job::whole::is_whole;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
@@ -39,10 +39,10 @@ impl EventTable {
         self.event == other.event && self.preset == other.preset
     }
 
-    /// Whether it is energy and nothing else: with what follows from overflows it is an event, and refused as one.
-    pub(super) fn is_energy(&self) -> bool {
+    /// Whether it is of the whole item and nothing else: with what follows from overflows it is an event, and refused as one.
+    pub(super) fn is_whole(&self) -> bool {
         let plain = self.preset == 0 && self.every.is_none() && self.starts.is_empty();
-        plain && !self.correlate && is_energy(&self.event)
+        plain && !self.correlate && is_whole(&self.event)
     }
 }
 

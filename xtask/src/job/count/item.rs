@@ -4,6 +4,7 @@ use super::CountFile;
 use super::event::EventTable;
 use super::set::SetFile;
 use crate::job::errors::JobError;
+use crate::job::whole;
 use ::events::parse::parse_event;
 use protocol::count::{Bind, Count, CountRequest, CountSet, Schedule};
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ impl CountFile {
             point.point(&assembled).map_err(|message| self.refused_at(&point.place, message))
         });
         let gate = gate.collect::<Result<_, _>>()?;
+        let [energy, uncore] = whole::split(&self.whole);
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
             requests: own.requests,
@@ -42,22 +44,24 @@ impl CountFile {
             alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
             console: self.console,
-            energy: self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect(),
+            energy,
+            uncore,
         })
     }
 
-    /// What of a set's energy cannot be told, which is of everything that runs from the item's beginning to its end.
-    fn check_energy(&self, set: &SetFile) -> Result<(), String> {
-        let Some(energy) = set.energy.first() else { return Ok(()) };
+    /// What of a set's energy and uncore cannot be told, which are of everything that runs from the item's beginning to its end.
+    fn check_whole(&self, set: &SetFile) -> Result<(), String> {
+        let Some(first) = set.whole.first() else { return Ok(()) };
+        let what = whole::what(first);
         let comes = set.schedule.as_ref().is_ok_and(Schedule::is_given);
-        let nearest = format!("give {energy} to the item's own events");
+        let nearest = format!("give {first} to the item's own events");
         match set {
             _ if comes => Err(format!(
-                "set `{}` comes and goes, and energy is read before and after the whole item; {nearest}",
+                "set `{}` comes and goes, and {what} is read before and after the whole item; {nearest}",
                 set.name
             )),
             SetFile { events, .. } if events.is_empty() => Err(format!(
-                "set `{}` counts nothing but energy, which is of the whole item; {nearest}",
+                "set `{}` counts nothing but {what}, which is of the whole item; {nearest}",
                 set.name
             )),
             _ => Ok(()),
@@ -66,7 +70,7 @@ impl CountFile {
 
     pub(super) fn set(&self, set: &SetFile) -> Result<CountSet<'static>, JobError> {
         if !self.sets.is_empty() {
-            self.check_energy(set).map_err(|message| self.refused_at(&set.place, message))?;
+            self.check_whole(set).map_err(|message| self.refused_at(&set.place, message))?;
         }
         let requests = set.events.iter().map(|event| self.request(event, set));
         let bind = set.bind.bind(&self.workload);

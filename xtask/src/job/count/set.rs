@@ -17,8 +17,8 @@ use toml::Spanned;
 pub(super) struct SetFile {
     pub(super) name: String,
     pub(super) events: Vec<EventTable>,
-    /// Energy among them, which is of the whole item.
-    pub(super) energy: Vec<EventText>,
+    /// Energy and events of the uncore among them, which are of the whole item.
+    pub(super) whole: Vec<EventText>,
     /// Metrics that are asked for of it alone.
     pub(super) metrics: Vec<Asked>,
     pub(super) together: bool,
@@ -39,12 +39,12 @@ impl SetFile {
         let (at, until) = ([raw.at_us, raw.at_marker], [raw.until_us, raw.until_marker]);
         let said = schedule(&Moments { at, until, wait: raw.wait });
         let events = raw.events.into_iter().map(|event| event.0);
-        let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
+        let (whole, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_whole);
         Self {
             schedule: said.map_err(|(span, message)| (self::place(text, source, &span), message)),
             name: raw.name.unwrap_or_else(|| format!("set {number}")),
             events,
-            energy: energy.into_iter().map(|one| one.event).collect(),
+            whole: whole.into_iter().map(|one| one.event).collect(),
             metrics: raw.metrics,
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),

@@ -65,6 +65,40 @@ fn s4_energy_is_of_the_whole_item_and_takes_no_place_among_the_events() {
 }
 
 #[test]
+fn s3_the_uncore_is_of_the_whole_item_and_takes_no_place_among_the_events() {
+    let requests = "uncore_arb/event=0x81,umask=1,name=requests/";
+    let group = "{uncore_arb/event=0x80,umask=1/,uncore_clock/event=0xff,name=clocks/}";
+    let text = JOB
+        .replace("events = [", &format!("events = [\"{requests}\", \"energy-pkg\", \"{group}\", "))
+        .replace("passes = 3", "expect = { requests = { max = 9 }, clocks = { min = 1 } }");
+    let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    assert_eq!(count.uncore, [requests, group]);
+    assert_eq!((count.energy.len(), count.requests.len()), (1, 3));
+    // Of sets it is the item's, once; one that has nothing else, or comes and goes, is refused.
+    let start = JOB.find("[[count.task]]").unwrap();
+    let job = |set: &str| {
+        let first = format!("[[count.set]]\nevents = [\"cycles:u\", \"{requests}\"]\n");
+        let text = format!("[[count]]\n{}{first}[[count.set]]\nname = \"b\"\n{set}", &JOB[start..]);
+        let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu);
+        packed.map(|packed| packed.job).map_err(|error| error.to_string())
+    };
+    let found = job(&format!("events = [\"cycles:u\", \"{requests}\"]\n")).unwrap();
+    let [Item::Count(count)] = &found.items[..] else { panic!("{found:?}") };
+    assert_eq!(count.uncore, [requests]);
+    for (set, why) in [
+        (format!("events = [\"{requests}\"]\n"), "set `b` counts nothing but the uncore"),
+        (
+            format!("events = [\"cycles:u\", \"{requests}\"]\nuntil-us = 5\n"),
+            "set `b` comes and goes, and the uncore is read before and after the whole item; give uncore_arb/",
+        ),
+    ] {
+        let error = job(&set).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn s4_energy_of_sets_is_of_the_item_and_read_once() {
     let job = |set: &str| {
         let start = JOB.find("[[count.task]]").unwrap();

@@ -276,7 +276,7 @@ fn s3_latencies_are_planned_beside_the_counts() {
     assert!(of_latency.iter().all(|text| !text.starts_with('{')), "{texts:#?}");
     // Whether a metric fits is of its counts alone: two front-end events share MSR_PEBS_FRONTEND.
     assert_eq!(asks[..3].iter().map(|ask| ask.spread).collect::<Vec<_>>(), [false, true, false]);
-    let refused = asks[0].clone().outside_of_snippets().unwrap_err().to_string();
+    let refused = asks[0].clone().without_latencies().unwrap_err().to_string();
     assert!(refused.contains("in a [[snippet]] only"), "{refused}");
-    assert!(self::asks(Model::ArrowLake, &["ipc"]).remove(0).outside_of_snippets().is_ok());
+    assert!(self::asks(Model::ArrowLake, &["ipc"]).remove(0).without_latencies().is_ok());
 }

@@ -66,6 +66,29 @@ fn s3_all_processors_together_have_sums_and_each_has_its_own() {
 }
 
 #[test]
+fn s3_the_uncore_is_of_all_processors_together_and_packages_are_summed_with_their_units() {
+    let mut two = ran(false);
+    for (place, reader) in [0, 1].into_iter().enumerate() {
+        let mut metric = two.processors[0].metrics[1].clone();
+        metric.event = "reads".to_string();
+        let counting = metric.counting.as_mut().expect("counting");
+        (counting.units, counting.reader, counting.processors) = (28, reader, vec![reader]);
+        two.processors[place].metrics.push(metric);
+    }
+    let [whole, first, second] = &figures(&two)[..] else { panic!("three") };
+    let reads = |one: &SnippetResult| one.metrics.iter().find(|one| one.event == "reads").cloned();
+    let sum = reads(whole).expect("a sum");
+    let counting = sum.counting.expect("counting");
+    // What is divided by the number of units is right for both packages.
+    assert_eq!((sum.value.median, counting.units, &counting.remarks[..]), (8.0, 56, &[][..]));
+    for one in [first, second] {
+        assert_eq!(reads(one), None);
+        let why = one.uncounted.iter().find(|other| other.event == "reads").expect("a reason");
+        assert_eq!(why.reason, "the uncore is of all processors together");
+    }
+}
+
+#[test]
 fn s3_one_processor_alone_has_its_energy() {
     let mut one = ran(false);
     one.processors.truncate(1);

@@ -51,7 +51,7 @@ pub fn group(target: &Target, core: &Core<'_>, asks: &[Ask]) -> Group {
 }
 
 /// Events that are counted together, in braces if there are several.
-fn together(texts: &[&str]) -> String {
+pub(super) fn together(texts: &[&str]) -> String {
     match texts {
         [one] => (*one).to_string(),
         several => format!("{{{}}}", several.join(",")),

@@ -1,9 +1,11 @@
 //! A metric that is ready to be measured, and the items that can have it.
 
 use super::Meaning;
+use super::planned::together;
 use crate::metrics::formula::Formula;
 use crate::metrics::names::MetricError;
 use crate::metrics::table::{Definition, uncore};
+use std::collections::BTreeSet;
 
 /// A metric, ready to be measured.
 #[derive(Clone, Debug)]
@@ -41,6 +43,13 @@ impl Ask {
         })
     }
 
+    /// The same in braces, as they are to be counted at the same time.
+    pub fn uncore_together(&self) -> Option<String> {
+        let events: BTreeSet<&str> = self.uncore().collect();
+        let events: Vec<&str> = events.into_iter().collect();
+        (!events.is_empty()).then(|| together(&events))
+    }
+
     /// The retire latencies that it takes, which need passes of their own.
     pub fn latencies(&self) -> impl Iterator<Item = &str> {
         self.meanings.iter().filter_map(|meaning| match meaning {
@@ -52,19 +61,26 @@ impl Ask {
     /// The same for an item that is no snippet.
     ///
     /// # Errors
-    /// It needs events of the uncore or retire latencies, which are measured around the runs of a snippet.
-    pub fn outside_of_snippets(self) -> Result<Self, MetricError> {
-        let of_uncore = self.uncore().next();
-        let what =
-            of_uncore.map(|text| format!("{} of the uncore, which is read", uncore::name(text)));
-        let what = what.or_else(|| {
-            let text = self.latencies().next()?;
-            Some(format!("{text}, which is sampled"))
-        });
-        match what {
-            Some(what) => Err(MetricError::OfSnippets { name: self.metric.name.clone(), what }),
+    /// It needs retire latencies, which are sampled in runs of a snippet.
+    pub fn without_latencies(self) -> Result<Self, MetricError> {
+        let what = self.latencies().next();
+        match what.map(|text| format!("{text}, which is sampled in a [[snippet]] only (a precise [[sample]] states that of its events)")) {
+            Some(what) => Err(MetricError::Elsewhere { name: self.metric.name.clone(), what }),
             None => Ok(self),
         }
+    }
+
+    /// The same for samples.
+    ///
+    /// # Errors
+    /// It needs retire latencies, or events of the uncore, which are of everything between two points in time.
+    pub fn beside_samples(self) -> Result<Self, MetricError> {
+        let Some(text) = self.uncore().next() else { return self.without_latencies() };
+        let what = format!(
+            "{} of the uncore, which is read around [[snippet]], [[processors]], [[count]] and [[run]] only",
+            uncore::name(text)
+        );
+        Err(MetricError::Elsewhere { name: self.metric.name.clone(), what })
     }
 
     /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.

@@ -8,8 +8,8 @@ use crate::render::count::{
     BINDINGS, READINGS, all_uncounted, console, cpus, gates, inherited_from_afar, lost,
     rows_of_bindings, rows_of_readings, share as counted_share, stale, taken_out, value, waiting,
 };
-use crate::render::energy;
 use crate::render::tasks::{label, together, too_short};
+use crate::render::{energy, uncore};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
 
@@ -27,6 +27,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
         parts.extend(events(count, &count.events, count.groups));
     }
     parts.extend(count.energy.iter().map(|one| Part::Text(energy::line(one) + ".")));
+    parts.extend(count.uncore.iter().map(|one| Part::Text(uncore::line(one) + ".")));
     for set in &count.sets {
         parts.push(Part::Heading(format!("Set {}, bound to {}", set.name, set.bind)));
         let what = if set.events.is_empty() { "no counts" } else { "lost" };

@@ -2,9 +2,10 @@
 
 use super::{note, snippet, table};
 use crate::render::processors::{contention, late};
-use crate::render::{energy, joules, number};
+use crate::render::{energy, joules, number, uncore};
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::record::{Metric, ProcessorResult, ProcessorsResult};
+use std::collections::BTreeSet;
 
 pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
     let skew = &result.start_skew;
@@ -32,7 +33,7 @@ pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
         parts.push(Part::Heading("Distribution over the runs, undivided".to_string()));
         parts.push(Part::Spreads(spreads));
     }
-    let used = energy::of_processors(result).into_iter();
+    let used = energy::of_processors(result).into_iter().chain(uncore::of_processors(result));
     parts.extend(used.map(|text| Part::Text(text + ".")));
     parts.push(snapshot(result));
     for one in &result.processors {
@@ -66,6 +67,8 @@ fn figures(result: &ProcessorsResult) -> Part {
     head.push("sum");
     let longest = result.processors.iter().max_by_key(|one| one.metrics.len());
     let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
+    let mut listed = BTreeSet::new();
+    let events = events.filter(|event| listed.insert(*event));
     let mut rows: Vec<Vec<Cell>> = events
         .map(|event| {
             let is_energy = |metric: &Metric| metric.event == event && metric.energy.is_some();

@@ -1,8 +1,8 @@
 //! How tasks ran.
 
 use super::{note, table};
-use crate::render::energy;
 use crate::render::tasks::{label, sentence, together, too_short};
+use crate::render::{energy, uncore};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{TaskEnd, TaskResult, TasksResult};
 
@@ -20,6 +20,7 @@ pub(crate) fn parts(ran: &TasksResult) -> Vec<Part> {
     let mut parts = vec![Part::Text(text + ".")];
     parts.extend(ran.together.as_ref().map(|one| Part::Text(plain(&together(one)))));
     parts.extend(ran.energy.iter().map(|one| Part::Text(energy::line(one) + ".")));
+    parts.extend(ran.uncore.iter().map(|one| Part::Text(uncore::line(one) + ".")));
     parts.push(of_tasks(&ran.tasks, ran.emulated));
     parts.extend(super::moves::of_tasks(&ran.tasks, ran.together.as_ref()));
     parts.extend(faults(&ran.tasks));

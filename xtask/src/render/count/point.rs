@@ -1,8 +1,8 @@
 //! The item as a test point.
 
 use super::{all_uncounted, figures, lost, rows_of_bindings, rows_of_readings, stale, waiting};
-use crate::render::energy;
 use crate::render::tap::point::{Data, Point};
+use crate::render::{energy, uncore};
 use protocol::record::{CountResult, Uncounted};
 
 /// The item as a test point: it passes if every task exited.
@@ -14,6 +14,7 @@ pub(crate) fn point(count: &CountResult) -> Point {
         point.push("counts", data.plain("value", value));
     }
     energy::push(&mut point, &count.energy);
+    uncore::push(&mut point, &count.uncore);
     for [task, tsc, event, own, children] in rows_of_readings(count) {
         let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);
         point.push("readings", data.text("own", &own).text("children", &children));

@@ -5,9 +5,9 @@ use super::{
     right_but, series, share, stale, taken_out, value, waiting,
 };
 use crate::collect::Report;
-use crate::render::energy;
 use crate::render::style::{FAINT, STRONG, paint};
 use crate::render::table::{Width, empty, fit};
+use crate::render::{energy, uncore};
 use comfy_table::{Cell, Table};
 use protocol::record::{CountResult, CountedEvent, CountedSet, TaskEnd};
 use std::collections::BTreeSet;
@@ -45,6 +45,9 @@ fn section(count: &CountResult, width: Width) -> String {
     }
     for one in &count.energy {
         let _ = writeln!(out, "{}", energy::line(one));
+    }
+    for one in &count.uncore {
+        let _ = writeln!(out, "{}", uncore::line(one));
     }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
     out += &crate::render::moves::of_tasks(&count.tasks, count.together.as_ref(), width);

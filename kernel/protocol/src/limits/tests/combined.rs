@@ -215,7 +215,13 @@ fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
             contention: None,
         }),
         Item::History(history),
-        Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1, energy: Vec::new() }),
+        Item::Tasks(Tasks {
+            name: "n".into(),
+            workload,
+            limit_us: 1,
+            energy: Vec::new(),
+            uncore: Vec::new(),
+        }),
         Item::Count(count),
         Item::Sample(sample),
     ];
@@ -238,7 +244,13 @@ fn n5_code_of_ring_3_is_found_in_each_kind_of_item() {
     let workload = Workload { tasks: vec![task("k", None), user], tick_ns: 0, jitter: None };
     let sample = Item::Sample(Sampling { workload: workload.clone(), ..sampling() });
     let count = Item::Count(Count { workload: workload.clone(), ..Count::default() });
-    let tasks = Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1, energy: Vec::new() });
+    let tasks = Item::Tasks(Tasks {
+        name: "n".into(),
+        workload,
+        limit_us: 1,
+        energy: Vec::new(),
+        uncore: Vec::new(),
+    });
     let mut own = snippet("s", &[0x90]);
     own.setup.control.ring = Ring::User;
     let of_ring_3 = [sample, count, tasks, Item::Snippet(own)];

@@ -48,6 +48,22 @@ fn energy_is_enough_for_an_item_without_sets_and_its_names_are_bounded() {
 }
 
 #[test]
+fn s3_the_uncore_is_enough_for_an_item_without_sets_and_its_events_are_bounded() {
+    let with = |text: &str, times: usize, requests| {
+        let uncore = vec![text.to_string().into(); times];
+        check(Count { uncore, requests, ..count([None, None]) })
+    };
+    let event = "uncore_arb/event=0x81,umask=1/";
+    assert_eq!(with(event, 1, vec![]), Ok(()));
+    assert_eq!(with(event, MAX_EVENTS, vec![request()]), Ok(()));
+    let said = |times, text: &str| with(text, times, vec![]).unwrap_err().to_string();
+    let many = said(MAX_EVENTS + 1, event);
+    assert!(many.contains("the number of events of the uncore"), "{many}");
+    let long = said(1, &"e".repeat(MAX_EVENT_BYTES + 1));
+    assert!(long.contains("the text of an event"), "{long}");
+}
+
+#[test]
 fn m3_a_console_is_on_the_processor_of_all_tasks() {
     let with = |cpus, bind| check(Count { console: true, bind, ..count(cpus) });
     let refused = Err(LimitError::ConsoleOfSeveral);

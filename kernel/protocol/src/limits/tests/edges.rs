@@ -50,7 +50,13 @@ fn each_kind_of_item_has_a_name() {
     let suite = |name| Item::Conformance(Conformance { name, checks: alloc::vec![] });
     let workload = sampling().workload;
     let tasks = |name| {
-        Item::Tasks(Tasks { name, workload: workload.clone(), limit_us: 1, energy: Vec::new() })
+        Item::Tasks(Tasks {
+            name,
+            workload: workload.clone(),
+            limit_us: 1,
+            energy: Vec::new(),
+            uncore: Vec::new(),
+        })
     };
     let sample = |name| Item::Sample(Sampling { name, ..sampling() });
     let kinds: [&dyn Fn(Cow<'static, str>) -> Item<'static>; 3] = [&suite, &tasks, &sample];
@@ -198,7 +204,13 @@ fn x3_a_task_names_one_of_the_programs_that_there_can_be() {
     let check = |program| {
         let tasks = alloc::vec![Task { program: Some(program), ..task("t", None) }];
         let workload = Workload { tasks, tick_ns: 0, jitter: None };
-        said(Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1, energy: Vec::new() }))
+        said(Item::Tasks(Tasks {
+            name: "n".into(),
+            workload,
+            limit_us: 1,
+            energy: Vec::new(),
+            uncore: Vec::new(),
+        }))
     };
     assert_eq!(check(MAX_PROGRAMS as u16 - 1), None);
     let over = check(MAX_PROGRAMS as u16).unwrap();
