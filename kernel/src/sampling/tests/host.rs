@@ -113,9 +113,17 @@ impl Host {
         // What IBS reports of an access beside it.
         let access = |linear, kind| {
             let (physical, physical_next_page, bytes) = (linear, 0, 8);
-            let (locked, page_bits) = (false, 12);
-            let access =
-                Access_ { linear, physical, physical_next_page, bytes, kind, locked, page_bits };
+            let (locked, non_temporal, page_bits) = (false, false, 12);
+            let access = Access_ {
+                linear,
+                physical,
+                physical_next_page,
+                bytes,
+                kind,
+                locked,
+                non_temporal,
+                page_bits,
+            };
             Some((access, PageSize::Small))
         };
         let mut adds = |list: &[Occurrence]| list.iter().for_each(|&one| delta.add(one, 1));
