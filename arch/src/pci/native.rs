@@ -97,7 +97,8 @@ impl Known {
     /// Whether a register may be there: no memory that is cached, since that is no device's.
     fn is_device(&self, at: u64, size: Size) -> bool {
         let bytes = if size == Size::Dword { 4 } else { 8 };
-        let Some(mtrrs) = self.mtrrs.filter(|_| at % bytes == 0 && (LOWEST..1 << 52).contains(&at))
+        let Some(mtrrs) =
+            self.mtrrs.filter(|_| at.is_multiple_of(bytes) && (LOWEST..1 << 52).contains(&at))
         else {
             return false;
         };

@@ -205,7 +205,7 @@ fn base(devices: &mut dyn Devices, at: Address, number: u16) -> Option<u64> {
         _ => return None,
     };
     let address = u64::from(upper) << 32 | u64::from(low & !0xf);
-    let may_be = address != 0 && address >> 52 == 0 && address != u64::from(u32::MAX & !0xf);
+    let may_be = address != 0 && address >> 52 == 0 && address != 0xffff_fff0;
     may_be.then_some(address)
 }
 
