@@ -187,6 +187,8 @@ mod tests {
         };
         let value = super::targets(&targets).value;
         assert_eq!(value, "64 entries, 4 ways, a set for each 8 bytes of code");
+        let one_set = TargetsFact { sets: Some(1), granule: None, ..targets };
+        assert_eq!(super::targets(&one_set).value, "4 entries in one set");
         let nothing = PipelineFacts {
             mispredict_tenths: Times::default(),
             returns: ReturnsFact { reason: Some("free".into()), ..ReturnsFact::default() },

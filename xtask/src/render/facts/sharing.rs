@@ -167,4 +167,13 @@ mod tests {
         let in_turn = CoreFacts { in_turn: true, ..facts };
         assert_eq!(compared(&in_turn, 1, 2).0, "not compared");
     }
+
+    #[test]
+    fn d1_a_group_whose_lines_are_no_nearer_than_others_contradicts() {
+        // All four share one cache: each pair takes as long as any other.
+        let facts = machine(4, &[1, 4], &mut |_| 0);
+        let (told, evidence) = compared(&facts, 1, 2);
+        assert_eq!(told, "contradicts");
+        assert_eq!(evidence, "a line takes 70 ticks inside a group, 70 between groups");
+    }
 }

@@ -35,6 +35,20 @@ fn d1_what_cpuid_says_is_read() {
     assert_eq!(says.tlb(2, 4096), Some((2048, 8)));
 }
 
+#[test]
+fn d1_the_first_instruction_cache_is_neither_data_of_its_level_nor_code_of_the_next() {
+    // 48 KiB of data in 12 ways, a second level for code, 32 KiB of code in 8 ways.
+    let answers = [
+        [4, 0, 0x0000_0021, 0x02c0_003f, 0x3f, 0],
+        [4, 1, 0x0000_0042, 0x00c0_003f, 0x3ff, 0],
+        [4, 2, 0x0000_0022, 0x01c0_003f, 0x3f, 0],
+    ];
+    let says = Says::of(&answers);
+    let of = |cache: Option<super::told::Cache>| cache.map(|cache| (cache.bytes, cache.ways));
+    assert_eq!(of(says.cache(1)), Some((48 << 10, 12)));
+    assert_eq!(of(says.code()), Some((32 << 10, 8)));
+}
+
 /// Fields that the answers above have at their least: partitions, ids that share, sets of one way.
 #[test]
 fn d1_each_field_of_cpuids_answers_is_read() {

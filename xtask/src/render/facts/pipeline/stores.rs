@@ -98,6 +98,9 @@ mod tests {
         assert_eq!(told(&case(0, [0; 3])), of("forward 4 of 8", "none seen", "steady"));
         let less = of("4K aliasing", "3 cycles less", "unsteady");
         assert_eq!(told(&case(4096, [-40, -30, -10])), less);
+        // Over a cycle, samples may be a quarter of the difference apart.
+        let sure = |tenths| told(&case(4, tenths)).2;
+        assert_eq!([80, 79].map(|median| sure([70, median, 90])), ["varies", "unsteady"]);
         let evidence = vec![[1, 110], [2, 120], [3, 1000]];
         let fact = StoresFact { entries: Some(2), evidence, ..StoresFact::default() };
         let row = rows(&fact, "cycles").pop().unwrap();
