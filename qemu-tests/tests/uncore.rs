@@ -147,7 +147,7 @@ fn s3_counters_of_the_uncore_that_are_not_there_are_refused_by_name() {
 fn s3_units_of_a_server_that_are_not_there_are_not_counted_with_the_reason() {
     let table = "no PCI function has the uncore's discovery table";
     let events = [
-        ("uncore_imc/event=5,umask=0xcf/", table),
+        ("uncore_imc/event=0x10/", table),
         ("uncore_iio/event=0x83,umask=0x70ff004/", table),
         ("uncore_irp/event=0x1f,umask=0x10/", table),
         ("uncore_m2m/event=0x21,umask=0x301/", table),
@@ -279,9 +279,10 @@ fn s3_the_uncore_of_tasks_has_a_request_for_each_line_that_they_flush() {
     let why = "the uncore is of all that ran, and not of a task";
     assert!(of_task.to_string().contains(why), "{of_task}");
     // Set by set the same, read once.
-    let sets = "[[count.set]]\nevents = [\"instructions:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n\
-                [[count.set]]\nname = \"b\"\nevents = [\"branches:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n";
-    let toml = format!("{}{sets}", tasks("count", "", 1000));
+    let other = "[[count.task]]\nname = \"u\"\nasm = \"nop\"\nturns = 10\nring = 3\n";
+    let sets = "[[count.set]]\nbind = { task = \"t\" }\nevents = [\"instructions:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n\
+                [[count.set]]\nname = \"b\"\nbind = { task = \"u\" }\nevents = [\"branches:u\", \"uncore_arb/event=0x81,umask=1,name=requests/\"]\n";
+    let toml = format!("{}{other}{sets}", tasks("count", "", 1000));
     let table = job(&toml, "table");
     assert_eq!(table.code, 0, "{table:#?}");
     let lines: Vec<&str> =
@@ -294,7 +295,7 @@ fn s3_the_uncore_of_tasks_has_a_request_for_each_line_that_they_flush() {
     let csv = job(&toml, "csv").out;
     assert_eq!(csv.lines().filter(|line| line.contains(",requests,")).count(), 1, "{csv}");
     let tap = job(&toml, "tap").out;
-    assert!(tap.contains("uncore:") && tap.contains("event: requests"), "{tap}");
+    assert!(tap.contains("uncore:") && tap.contains("event: \"requests\""), "{tap}");
 }
 
 #[test]
@@ -353,10 +354,10 @@ fn s3_processors_have_the_uncore_once_and_as_their_boot_processor_counts() {
     for cpu in 0..2 {
         assert_eq!(find(cpu, "instructions")["median"], 4.0, "{ran:#}");
     }
-    // The clock goes while one runs after the other.
+    // The clock goes while one runs after the other. Turns of the processors fall into some runs and not into others.
     let clocks = find(0, "UNC_CLOCK.SOCKET")["median"].as_f64().unwrap();
     let tsc: f64 = (0..2).map(|cpu| find(cpu, "tsc")["median"].as_f64().unwrap()).sum();
-    assert!(clocks >= tsc, "{clocks} {tsc}");
+    assert!(clocks > 0.9 * tsc, "{clocks} {tsc}");
     let rows = |item: usize| &document["metrics"][item]["rows"][0];
     assert_eq!(rows(0)["value"], clocks, "{document:#}");
     let of_one = rows(1)["missing"].to_string();

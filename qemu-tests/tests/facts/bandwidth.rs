@@ -46,14 +46,17 @@ fn cycles(all: &Parameters, (by, level): (Moving, u32), width: u64, bytes: u64) 
 }
 
 /// Whether all of it is what the parameters say; how many figures there are.
-fn is_as_given(facts: &BandwidthFacts, parameters: &str) -> usize {
+///
+/// Where several processors take turns, a turn may fall into a sample, and its TSC goes on meanwhile.
+fn is_as_given(facts: &BandwidthFacts, parameters: &str, in_turn: bool) -> usize {
     let all = Parameters::parse(parameters).unwrap();
     let width = u64::from(facts.width);
     let mut figures = 0;
     for point in &facts.alone {
         let passes = point.moved / point.bytes;
         let ticks = passes * instructions(point.by, width, point.bytes);
-        assert_eq!((point.ticks.least, point.ticks.most), (ticks, ticks), "{point:?}");
+        let are_as_given = (point.ticks.least, point.ticks.most) == (ticks, ticks);
+        assert!(in_turn || are_as_given, "{ticks} ticks: {point:?}");
         let Some(level) = point.level else { continue };
         let really = passes * cycles(&all, (point.by, level), width, point.bytes);
         assert_eq!((point.cycles.least, point.cycles.most), (really, really), "{point:?}");
@@ -69,12 +72,12 @@ fn d1_bandwidths_with_parameters_are_reported() {
         ("skylake", "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90,mispredict=0", 10),
         (
             "zen4",
-            "l1d=8k/2:fifo@3,l2=32k/4@14,l3=128k/8:fifo@40,memory=90,transfer=30/60/170/7,mispredict=0",
+            "l1d=8k/2:fifo@3,l2=32k/4@14,l3=128k/8:fifo@40,memory=190,transfer=10/30/170/7,mispredict=0",
             13,
         ),
     ] {
         let facts = bandwidth(&["--pmu", &format!("{model},{parameters}")]);
-        assert_eq!(is_as_given(&facts, parameters), figures, "{:?}", facts.reasons);
+        assert_eq!(is_as_given(&facts, parameters, false), figures, "{:?}", facts.reasons);
         assert_eq!(facts.reasons, ["all processors together: there is one"]);
         assert_eq!((facts.processors, facts.together.len()), (1, 0));
     }
@@ -84,7 +87,7 @@ fn d1_bandwidths_with_parameters_are_reported() {
 fn d1_the_bandwidth_of_four_processors_is_the_sum() {
     let parameters = "l1d=16k/4@4,l2=128k/8@12,memory=150,transfer=9/0/60/90,mispredict=0";
     let facts = bandwidth(&["--pmu", &format!("skylake,{parameters}"), "--cpus", "4"]);
-    assert_eq!(is_as_given(&facts, parameters), 10);
+    assert_eq!(is_as_given(&facts, parameters, true), 10);
     assert_eq!((facts.processors, facts.in_turn), (4, true));
     let levels: Vec<u32> = facts.together.iter().map(|sum| sum.level).collect();
     assert!([0, 1, 2].iter().all(|level| levels.contains(level)), "{:?}", facts.reasons);

@@ -28,13 +28,17 @@ fn place(level: u32) -> String {
     }
 }
 
-/// Bytes in a cycle, or a tick, and in a second.
+/// Bytes in a cycle, or a tick, and in a second unless the TSC counts instructions, as the emulated PMU's does.
 fn value(sheet: &FactsResult, hz: u64, rates: [Option<f64>; 2]) -> String {
     let [Some(per_cycle), Some(per_tick)] = rates else { return "not determined".to_string() };
     let unit = unit(sheet).trim_end_matches('s');
     let rounded = (per_cycle * 100.0).round() / 100.0;
+    let in_a_cycle = format!("{} bytes/{unit}", number(rounded));
+    if sheet.emulated {
+        return in_a_cycle;
+    }
     let per_second = (per_tick * hz as f64 / 1e8).round() / 10.0;
-    format!("{} bytes/{unit}, {} GB/s", number(rounded), number(per_second))
+    format!("{in_a_cycle}, {} GB/s", number(per_second))
 }
 
 /// How far samples agree, and what is doubtful.
@@ -187,5 +191,7 @@ mod tests {
         assert!(all.len() == 3 && all[1].contains("counts instructions"), "{all:?}");
         assert!(all[2].contains("one runs at a time"), "{all:?}");
         assert_eq!(value(&sheet(), 1, [None, Some(1.0)]), "not determined");
+        let emulated = FactsResult { emulated: true, ..sheet() };
+        assert_eq!(value(&emulated, 1_000_000_000, [Some(0.5), Some(9.0)]), "0.5 bytes/cycle");
     }
 }
