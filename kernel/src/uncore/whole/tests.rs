@@ -86,7 +86,14 @@ fn s3_each_package_has_a_count_and_names_who_read_it() {
 #[test]
 fn s3_what_cannot_be_counted_of_a_whole_item_is_named_and_the_rest_is() {
     let mut refusing = Client { refuses: 0x80, ..client() };
-    let asked = [READS, REQUESTS, "cycles", "uncore_cha/event=0x35/", "uncore_imc/event=4/"];
+    let asked = [
+        READS,
+        REQUESTS,
+        "cycles",
+        "uncore_cha/event=0x35/",
+        "uncore_imc/event=4/",
+        "uncore_mdf/event=4/",
+    ];
     let (counts, uncounted) = counted(&mut refusing, &texts(&asked));
     assert_eq!(pairs(&counts), [("requests", 0x81)]);
     let reason = |event: &str| {
@@ -96,7 +103,8 @@ fn s3_what_cannot_be_counted_of_a_whole_item_is_named_and_the_rest_is() {
     assert!(reason(READS).contains("MSR 0x3b0 does not hold"), "{uncounted:?}");
     assert_eq!(reason("cycles"), "it is no event of the uncore");
     assert!(reason("uncore_cha/event=0x35/").contains("no such unit"), "{uncounted:?}");
-    assert!(reason("uncore_imc/event=4/").contains("counted are uncore_clock"), "{uncounted:?}");
+    assert!(reason("uncore_imc/event=4/").contains("no such unit"), "{uncounted:?}");
+    assert!(reason("uncore_mdf/event=4/").contains("counted are uncore_clock"), "{uncounted:?}");
     // Of nothing nothing is begun.
     for mut client in [client(), Client { is_there: false, ..client() }] {
         let asked = if client.is_there { texts(&[]) } else { texts(&[REQUESTS]) };

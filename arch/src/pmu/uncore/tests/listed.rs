@@ -203,7 +203,7 @@ fn s3_tables_that_are_missing_or_broken_are_refused_and_nothing_is_written() {
         // A base address register of ports, of none, and an offset to it.
         (0x18, 0x1001),
         (0x18, 0),
-        (0x18, u32::MAX & !0xf | 4),
+        (0x18, !0xf | 4),
         (0x18c, 0x4_0002),
     ] {
         let mut model = whole();

@@ -143,7 +143,7 @@ impl Devices for Model {
     }
 
     fn config(&mut self, at: Address, offset: u16) -> Option<u32> {
-        assert!(offset % 4 == 0 && offset < 0x1000, "{at}: {offset:#x}");
+        assert!(offset.is_multiple_of(4) && offset < 0x1000, "{at}: {offset:#x}");
         if offset >= 0x100 && !self.extended {
             return None;
         }

@@ -25,7 +25,7 @@ pub fn program(model: &mut Model, event: Event) -> Result<Running, Refusal> {
 /// A function with a UBOX's registers: package `number` of nodes in reverse.
 fn ubox(model: &mut Model, place: Address, id: u16, [node, map]: [u16; 2], number: u32) {
     model.add(place, id, []);
-    model.set(place, node, 7 - number | 0xabc0);
+    model.set(place, node, (7 - number) | 0xabc0);
     // The node of package 0 is 7, that of package 1 is 6, and so on.
     model.set(place, map, (0..8).fold(0, |map, package| map | (7 - package) << (3 * package)));
 }
@@ -351,7 +351,7 @@ fn channels(packages: u32) -> Model {
         // Bits 51:23; what is above is something else.
         model.set(place, 0xd0, 0xe000_01f7 + package);
         for number in 0..3 {
-            model.set(place, 0xd8 + 4 * number, 0x800 | 0x80 * (1 + u32::from(number)));
+            model.set(place, 0xd8 + 4 * number, 0x800 | (0x80 * (1 + u32::from(number))));
             for channel in [0x2_2800, 0x2_6800] {
                 let base = base(package, number.into()) + channel;
                 model.add_memory(base, 4);
@@ -364,7 +364,7 @@ fn channels(packages: u32) -> Model {
 }
 
 fn base(package: u32, number: u64) -> u64 {
-    (0x1f7 + u64::from(package)) << 23 | 0x80 * (1 + number) << 12
+    (0x1f7 + u64::from(package)) << 23 | (0x80 * (1 + number)) << 12
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn s3_skylakes_pcie_is_counted_by_msr() {
     let found = model.held();
     // Ports of the first part (bit 36), requests of all kinds (46:44).
     let part =
-        |number: u64| event(Unit::Io, 0x483 | (0x7010 << number / 4 | 1 << (4 + number)) << 32);
+        |number: u64| event(Unit::Io, 0x483 | (0x7010 << (number / 4) | 1 << (4 + number)) << 32);
     let uncore = Uncore::find(&model).unwrap();
     let parts: Vec<Event> = (0..4).map(part).collect();
     let rounds = uncore.rounds(&[parts]);

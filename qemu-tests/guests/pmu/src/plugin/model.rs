@@ -166,9 +166,17 @@ impl Mirror {
         let crosses = linear % PAGE_BYTES + u64::from(bytes) > PAGE_BYTES;
         let own = physical(linear);
         let physical_next_page = if crosses { physical(next) } else { own };
-        let page_bits = 12;
-        let access =
-            Access { linear, physical: own, physical_next_page, bytes, kind, locked, page_bits };
+        let (non_temporal, page_bits) = (false, 12);
+        let access = Access {
+            linear,
+            physical: own,
+            physical_next_page,
+            bytes,
+            kind,
+            locked,
+            non_temporal,
+            page_bits,
+        };
         let (core, llc) = model();
         core.access(&access, llc, uarch::Parts::ALL, &mut self.counts);
     }
