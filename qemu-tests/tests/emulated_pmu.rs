@@ -99,6 +99,12 @@ fn i3_overflow_at_other_shifts_of_the_clock() {
     }
 }
 
+/// A handler of NMIs whose own end overflows the counter again would be all that is executed.
+#[test]
+fn i3_nmis_that_come_faster_than_they_are_handled_leave_room_for_the_code() {
+    on_every_model("storm", 3);
+}
+
 #[test]
 fn i3_as_many_interrupts_as_overflows_over_100_000() {
     assert_eq!(both(Model::Skylake, "many"), ["many.count", "many.status", "many.left"]);

@@ -22,6 +22,7 @@ mod refusals;
 mod rings;
 mod serial;
 mod stepped;
+mod storm;
 mod strings;
 
 use bootloader_api::config::Mapping;
@@ -61,6 +62,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "rings" => rings::run(&unit),
         "overflow" => overflow::run(&unit),
         "many" => overflow::many(&unit),
+        "storm" => storm::run(&unit),
         "once" => once::run(&unit),
         "interrupted" => interrupted::run(&unit),
         "stepped" => stepped::run(&unit),

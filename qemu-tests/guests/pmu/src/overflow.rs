@@ -75,6 +75,16 @@ extern "C" fn on_once() {
 
 #[unsafe(naked)]
 pub extern "C" fn on_nmi() {
+    naked_asm!(
+        "cmp qword ptr [rip + {preset}], 0",
+        "jne {storm}",
+        "jmp {once}",
+        preset = sym crate::storm::COUNTER, storm = sym crate::storm::on_nmi, once = sym on_nmi_once,
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn on_nmi_once() {
     note!("/* no end of interrupt: {eoi} */")
 }
 
