@@ -112,7 +112,10 @@ mod tests {
         MemoryFacts { caches, ..MemoryFacts::default() }
     }
 
-    fn of_sizes(caches: &[Option<u64>], most: u64) -> (Vec<(u32, u64, u64, bool)>, Vec<String>) {
+    /// Level, bytes of both working sets, and whether nothing is doubtful.
+    type Short = (u32, u64, u64, bool);
+
+    fn of_sizes(caches: &[Option<u64>], most: u64) -> (Vec<Short>, Vec<String>) {
         let (sets, reasons) = of(&memory(caches), most);
         let told = |set: &Set| (set.level, set.bytes, set.other, set.doubts.is_empty());
         (sets.iter().map(told).collect(), reasons)
