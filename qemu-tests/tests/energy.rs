@@ -211,7 +211,7 @@ fn s4_a_run_of_tasks_has_joules_and_power() {
         (
             "events = [\"cycles\"]\n",
             "zen4",
-            "cycles is none; count it in a [[count]] of the same tasks",
+            "cycles is neither; count it in a [[count]] of the same tasks",
         ),
         (
             "events = [\"energy-ram\"]\n",
