@@ -1,5 +1,8 @@
 //! Blind recovery: what moving data costs in a hierarchy with parameters that a test draws, and what is reported of it.
 
+mod draw;
+
+use draw::Draw;
 use facts::bandwidth::{Effort, Mover, Stream, TURN, WARM, measure};
 use pmu_model::uarch::parameters::{CacheShape, Parameters};
 use pmu_model::uarch::replacement::Policy;
@@ -173,17 +176,7 @@ fn expected(parameters: &Parameters, (by, level): (Moving, u32), width: u64, byt
     of_lines + turns * (OF_TURN + copies) + OF_PASS + copies
 }
 
-/// Numbers for a test: always the same (SplitMix64)
-struct Draw(u64);
-
 impl Draw {
-    fn of<T: Clone>(&mut self, list: &[T]) -> T {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        list[(mixed >> 33) as usize % list.len()].clone()
-    }
-
     fn below(&mut self, most: u16) -> u16 {
         self.of(&(0..most).collect::<Vec<_>>())
     }

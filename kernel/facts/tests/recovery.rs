@@ -1,5 +1,8 @@
 //! Blind recovery: caches and TLBs with parameters that a test draws, and what is told of them.
 
+mod draw;
+
+use draw::Draw;
 use facts::judge::{self, Told};
 use facts::{Flush, LARGE, Probe, Run, measure};
 use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
@@ -98,17 +101,7 @@ impl Probe for Modelled {
     }
 }
 
-/// Numbers for a test: always the same (SplitMix64)
-struct Draw(u64);
-
 impl Draw {
-    fn of<T: Clone>(&mut self, list: &[T]) -> T {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        list[(mixed >> 33) as usize % list.len()].clone()
-    }
-
     fn policy(&mut self, ways: u32) -> Policy {
         let all: Vec<Policy> = Policy::all(ways as usize).collect();
         // The plain ones as often as the variants of QLRU together.
