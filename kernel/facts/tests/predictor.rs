@@ -14,7 +14,6 @@ use pmu_model::uarch::window::Step;
 use pmu_model::uarch::{Access, AccessKind, Hierarchy, Predictor, Resolved};
 use pmu_model::{Delta, Occurrence, Ring};
 use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
-use std::collections::HashMap;
 
 #[path = "predictor/window.rs"]
 mod window;
@@ -32,8 +31,9 @@ const OUTSIDE: u64 = 0xffff_ffff_8010_0123;
 /// The emulated PMU's predictor, and a processor that knows the instructions of these programs.
 struct Modelled {
     memory: Vec<u8>,
-    /// What was decoded since the code was written.
-    decoded: HashMap<u64, (Instruction, Step)>,
+    /// What was decoded since the code was written, by its place.
+    decoded: Vec<Option<(Instruction, Step)>>,
+    places: Vec<usize>,
     factory: InstructionInfoFactory,
     predictor: Predictor,
     caches: Hierarchy,
@@ -58,11 +58,12 @@ impl Modelled {
         predictor.keep_returns(parameters.returns);
         predictor.keep_targets(parameters.btb);
         let mispredict = parameters.mispredict_cycles.into();
-        let (memory, decoded) = (vec![0; BYTES as usize], HashMap::new());
+        let (memory, decoded) = (vec![0; BYTES as usize], vec![None; BYTES as usize]);
         let (caches, line) = (Hierarchy::new(parameters), parameters.line.into());
         Self {
             memory,
             decoded,
+            places: Vec::new(),
             factory: InstructionInfoFactory::new(),
             predictor,
             caches,
@@ -167,12 +168,14 @@ impl Modelled {
         let (mut rax, mut rcx, mut rdi, mut r8, mut r9, mut r10) = (0, 0u32, 0, 0, 0u64, 0);
         let (mut carry, mut zero) = (false, false);
         while ip != OUTSIDE {
-            let memory = &self.memory[(ip - BASE) as usize..];
+            let at = (ip - BASE) as usize;
             let decode = || {
+                self.places.push(at);
+                let memory = &self.memory[at..];
                 let one = Decoder::with_ip(64, memory, ip, DecoderOptions::NONE).decode();
                 (one, step::window(&mut self.factory, &one))
             };
-            let (one, step) = *self.decoded.entry(ip).or_insert_with(decode);
+            let (one, step) = *self.decoded[at].get_or_insert_with(decode);
             match self.issue {
                 None => self.cycles += 1,
                 Some(_) => self.block += 1,
@@ -259,7 +262,7 @@ impl CodeProbe for Modelled {
 
     fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
         let Emitted { pieces, entry, before } = emit(program, BYTES);
-        self.decoded.clear();
+        self.places.drain(..).for_each(|at| self.decoded[at] = None);
         for (at, bytes) in pieces {
             self.memory[at as usize..][..bytes.len()].copy_from_slice(&bytes);
         }

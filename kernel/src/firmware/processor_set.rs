@@ -184,7 +184,7 @@ fn run_here(
         }
         counters.clear();
         let ended = function.run();
-        counters.collect();
+        counters.collect(ended.is_err());
         let data = &*(PLACE.data as *const emit::Data);
         (data.start, ended.map(|()| data.stop.wrapping_sub(data.start)))
     }
@@ -344,7 +344,7 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
             all.per_cpu[place].lock().counters.peek()
         })
         .expect(BOOT);
-        smp::on_all(|place| all.per_cpu[place].lock().counters.collect()).expect(BOOT);
+        smp::on_all(|place| all.per_cpu[place].lock().counters.collect(true)).expect(BOOT);
         SnapshotCounts {
             deadline: taken.deadline,
             tsc: self.of_chosen(taken.tsc.into_iter().map(Some).collect()),

@@ -121,11 +121,11 @@ impl Target<'_> {
             self.counting.own.clear();
             let dog = self.counting.own.watchdog.filter(|_| self.is_watched_now());
             self.loaded.runs += 1;
-            // Reading stops the events' counters, but not the watchdog's, which is stopped last.
+            // The events' counters stand still then, but not the watchdog's, which is stopped last.
             let mut run = || {
                 self.uncore.begin();
                 let ended = function.run();
-                self.counting.own.collect();
+                self.counting.own.collect(ended.is_err());
                 self.uncore.end();
                 ended
             };

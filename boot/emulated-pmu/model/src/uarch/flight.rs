@@ -4,8 +4,12 @@ use super::window::{Step, WindowShape};
 use alloc::collections::VecDeque;
 
 /// The bits of a mask.
-fn bits(mask: u16) -> impl Iterator<Item = usize> {
-    (0..16).filter(move |bit| mask >> bit & 1 != 0)
+fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        lowest
+    })
 }
 
 /// The window.
@@ -17,7 +21,7 @@ pub(super) struct Window {
     begun: [u64; 3],
     /// What has not left: how many had begun before it, and when it is done. What takes a cycle is not in it.
     inside: VecDeque<([u64; 3], u64)>,
-    /// When what waits for registers starts.
+    /// When what waits for registers starts; some of it may have.
     waiting: VecDeque<u64>,
     /// When registers are ready.
     ready: [u64; 16],
@@ -70,7 +74,7 @@ impl Window {
             self.inside.pop_front();
         }
         let scheduler = usize::from(self.shape.scheduler);
-        if step.reads != 0 && scheduler > 0 {
+        if step.reads != 0 && scheduler > 0 && self.waiting.len() >= scheduler {
             self.waiting.retain(|start| *start > self.now);
             if self.waiting.len() >= scheduler {
                 self.now = self.waiting.iter().copied().min().unwrap_or(0).max(self.now);
