@@ -78,12 +78,12 @@ impl Kinds {
             let wanted = groups_of(kind);
             let (count, _) = kind.shape();
             // The lowest part of each register first.
-            let parts = GROUPS.iter().filter(|(group, _)| wanted.contains(*group));
-            let parts: Vec<_> = parts
+            let mut parts: Vec<_> = GROUPS
+                .iter()
+                .filter(|(group, _)| wanted.contains(*group))
                 .map(|&(group, words)| part(group, words).chunks_exact(words / count))
                 .collect();
             let list = chunk.vectors_of_mut(kind);
-            let mut parts = parts;
             for _ in 0..count {
                 for words in &mut parts {
                     list.extend(words.next().into_iter().flatten().copied().map(Hex));
