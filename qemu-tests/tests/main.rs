@@ -82,4 +82,5 @@ mod uefi_loader;
 mod uefi_pmu;
 mod uncore;
 mod unusual_forms;
+mod vectors;
 mod vm;

@@ -5,7 +5,7 @@ use crate::control::{Control, Ring};
 use crate::criteria;
 use crate::exact::Exact;
 use crate::job::{Conformance, Item, Job, Processors};
-use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
+use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling, VectorRegisters};
 use crate::workload;
 
 mod count;
@@ -93,6 +93,10 @@ pub const MAX_SAMPLES: u32 = 1 << 19;
 pub const MAX_SAMPLES_WITH_REGISTERS: u32 = 1 << 16;
 /// Entries of a log that also keeps vector registers, or values of counters: 400 bytes each.
 pub const MAX_SAMPLES_WITH_VECTORS: u32 = 1 << 14;
+/// Kinds of vector registers: each once.
+pub const MAX_VECTORS: u64 = VectorRegisters::ALL.len() as u64;
+/// Entries of a log that also keeps vector registers other than XMM: up to 2.4 kB each.
+pub const MAX_SAMPLES_WITH_WIDE_VECTORS: u32 = 1 << 12;
 /// Events whose counters' values go with samples: as many as there are counters.
 pub const MAX_VALUES: usize = 16;
 /// Shortest interval of a timer that samples, in nanoseconds: its handler takes about a microsecond.
@@ -222,11 +226,17 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         return Err(LimitError::NothingToSampleBy);
     }
     let samples = sampling.keep == Keep::Samples;
+    range(
+        "the number of kinds of vector registers",
+        sampling.vectors.len() as u64,
+        0,
+        MAX_VECTORS,
+    )?;
     range("the number of counters", sampling.counters.len() as u64, 0, MAX_VALUES as u64)?;
     for text in &sampling.counters {
         length("the text of a counter's event", text.len(), MAX_EVENT_BYTES)?;
     }
-    let besides = sampling.vectors || !sampling.counters.is_empty();
+    let besides = !sampling.vectors.is_empty() || !sampling.counters.is_empty();
     check_capacity(sampling)?;
     if !samples && (sampling.registers != 0 || besides || sampling.on_full != OnFull::Drop) {
         return Err(LimitError::NeedsSamples);
@@ -253,9 +263,11 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
 /// # Errors
 /// How much of it there may be.
 pub fn check_capacity(sampling: &Sampling) -> Result<(), LimitError> {
-    let besides = sampling.vectors || !sampling.counters.is_empty();
+    let besides = !sampling.vectors.is_empty() || !sampling.counters.is_empty();
+    let wide = sampling.vectors.iter().any(|&one| one != VectorRegisters::Xmm);
     let most = match (sampling.keep, besides, sampling.registers) {
         (Keep::Histogram, ..) => MAX_ADDRESSES,
+        (Keep::Samples, true, _) if wide => MAX_SAMPLES_WITH_WIDE_VECTORS,
         (Keep::Samples, true, _) => MAX_SAMPLES_WITH_VECTORS,
         (Keep::Samples, false, 0) => MAX_SAMPLES,
         (Keep::Samples, false, _) => MAX_SAMPLES_WITH_REGISTERS,

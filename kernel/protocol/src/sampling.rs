@@ -47,8 +47,8 @@ pub struct Sampling<'a> {
     pub randomise: bool,
     /// Samples have the calls that led to them.
     pub call_graph: Option<CallGraph>,
-    /// Vector registers go with each sample, out of its PEBS record. Only with [`Keep::Samples`].
-    pub vectors: bool,
+    /// Vector registers that go with each sample, out of its PEBS record. Only with [`Keep::Samples`].
+    pub vectors: Vec<VectorRegisters>,
     /// Events that are counted beside, and whose counters' values go with each sample, out of its PEBS record. Only with
     /// [`Keep::Samples`].
     #[serde(borrow)]
@@ -70,6 +70,63 @@ impl Sampling<'_> {
                     || task.cpu.is_some_and(|cpu| cpu != 0)
             }
             _ => true,
+        }
+    }
+}
+
+/// Vector registers of a sample. Which of them there are is a matter of the processor's records: CPUID leaf 0x23.4 EBX.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum VectorRegisters {
+    /// XMM0 to XMM15.
+    Xmm,
+    /// YMM0 to YMM15, whole: XMM0 to XMM15 are their lower halves.
+    Ymm,
+    /// ZMM0 to ZMM15, whole: YMM0 to YMM15 are their lower halves.
+    Zmm,
+    /// ZMM16 to ZMM31.
+    Hi16Zmm,
+    /// The opmask registers K0 to K7.
+    Opmask,
+}
+
+impl VectorRegisters {
+    /// All, in the order in which samples have them.
+    pub const ALL: [Self; 5] = [Self::Xmm, Self::Ymm, Self::Zmm, Self::Hi16Zmm, Self::Opmask];
+
+    /// As jobs name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Xmm => "xmm",
+            Self::Ymm => "ymm",
+            Self::Zmm => "zmm",
+            Self::Hi16Zmm => "hi16-zmm",
+            Self::Opmask => "opmask",
+        }
+    }
+
+    /// How many registers, and words of 8 bytes of each.
+    #[must_use]
+    pub const fn shape(self) -> (usize, usize) {
+        match self {
+            Self::Xmm => (16, 2),
+            Self::Ymm => (16, 4),
+            Self::Zmm | Self::Hi16Zmm => (16, 8),
+            Self::Opmask => (8, 1),
+        }
+    }
+
+    /// The name of the `n`-th of its registers: letters and the first one's number, to which n is added.
+    #[must_use]
+    pub const fn register(self) -> (&'static str, usize) {
+        match self {
+            Self::Xmm => ("xmm", 0),
+            Self::Ymm => ("ymm", 0),
+            Self::Zmm => ("zmm", 0),
+            Self::Hi16Zmm => ("zmm", 16),
+            Self::Opmask => ("k", 0),
         }
     }
 }
@@ -171,7 +228,7 @@ pub(crate) mod tests {
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
             registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
             stacks: bool, randomise: bool,
-            vectors: bool, counters in prop::collection::vec(".{0,20}", 0..4),
+            vectors in prop::collection::vec(prop::sample::select(&VectorRegisters::ALL[..]), 0..6), counters in prop::collection::vec(".{0,20}", 0..4),
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,

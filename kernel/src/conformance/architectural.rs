@@ -74,7 +74,15 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// What any code has in its records, one bit after the other.
-const PLAIN: [Groups; 3] = [Groups::MEMORY, Groups::GENERAL, Groups::VECTORS];
+const PLAIN: [Groups; 7] = [
+    Groups::MEMORY,
+    Groups::GENERAL,
+    Groups::VECTORS,
+    Groups::YMM_UPPER,
+    Groups::MASKS,
+    Groups::ZMM_UPPER,
+    Groups::ZMM_HIGH,
+];
 
 /// The check, where the PMU has it.
 fn with(context: &mut Context, check: fn(&mut Context, Offer) -> Outcome) -> Outcome {
@@ -162,14 +170,13 @@ fn groups(context: &mut Context, offer: Offer) -> Outcome {
         All::of("each record has the requested groups, and the size that follows from them");
     let offered = offer.groups();
     // Each by itself and together; at last all at once, with branch records, which takes the most.
-    for bits in 0..9 {
-        let branches = if bits == 8 { Groups::BRANCHES } else { Groups::empty() };
-        let bits = bits.min(7);
-        let wanted = PLAIN.into_iter().enumerate().filter(|(n, _)| bits >> n & 1 != 0);
-        let wanted = wanted.fold(Groups::empty(), |sum, (_, group)| sum | group) | branches;
-        if !offered.contains(wanted) {
-            continue;
-        }
+    let plain: Vec<Groups> = PLAIN.into_iter().filter(|group| offered.contains(*group)).collect();
+    let each = (0..1 << plain.len()).map(|bits: u32| {
+        let wanted = plain.iter().enumerate().filter(|(n, _)| bits >> n & 1 != 0);
+        wanted.fold(Groups::empty(), |sum, (_, group)| sum | *group)
+    });
+    let all_at_once = plain.iter().fold(Groups::BRANCHES & offered, |sum, group| sum | *group);
+    for wanted in each.chain([all_at_once]) {
         context.fresh()?;
         let config = DataConfig { groups: wanted, ..DataConfig::BASIC };
         let one = (Counter::General(0), INSTRUCTIONS);
@@ -177,9 +184,12 @@ fn groups(context: &mut Context, offer: Offer) -> Outcome {
         context.run(straight());
         let (mut others, mut far) = (0, 0);
         while drain.fetch(context.registers()) {
-            drain.run_groups(&mut |record| {
+            drain.take_architectural(&mut |record| {
                 others += u32::from(record.groups() != wanted);
-                let next = record.general.map_or(1, |general| general.next.wrapping_sub(record.ip));
+                let next = record
+                    .common
+                    .general
+                    .map_or(1, |general| general.next.wrapping_sub(record.common.ip));
                 far += u32::from(!(1..=15).contains(&next));
             });
         }

@@ -1,6 +1,7 @@
 //! What PEBS records have besides: vector registers, and values of counters that count beside the sampled events.
 
 use super::plan::architectural;
+use super::vectors::Kinds;
 use super::{Armed, Pmu, Session};
 use crate::snippet::events::{self, Use};
 use alloc::format;
@@ -9,7 +10,7 @@ use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Format, Groups};
 use arch::pmu::pmi::{ControlBlock, GroupLog};
 use arch::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
-use protocol::record::{Hex, Samples};
+use protocol::record::Samples;
 use protocol::sampling::Sampling;
 
 /// Counters that MSR_PEBS_DATA_CFG and records of the older formats can name.
@@ -26,7 +27,7 @@ pub(super) struct Valued {
 /// What an item wants of records besides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Besides {
-    vectors: bool,
+    vectors: Kinds,
     valued: Vec<Valued>,
 }
 
@@ -41,12 +42,13 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
     if item.registers != 0 && grouped && precise && !has.record_groups().contains(Groups::GENERAL) {
         return Err("registers: this processor's PEBS records have none (CPUID leaf 0x23.4 EBX[29]); the nearest is an interrupt's sample, without precise".to_string());
     }
-    if !item.vectors && item.counters.is_empty() {
-        return Ok(Besides::default());
+    let vectors = Kinds::of(&item.vectors, has)?;
+    if !item.vectors.is_empty() {
+        check_precise("vectors", armed)?;
     }
-    let keys = [(item.vectors, Groups::VECTORS), (!item.counters.is_empty(), Groups::COUNTERS)];
-    for (_, group) in keys.into_iter().filter(|(wanted, _)| *wanted) {
-        check(group, has, armed)?;
+    if !item.counters.is_empty() {
+        check_counters(has)?;
+        check_precise("counters", armed)?;
     }
     let taken = |counter: Counter| {
         armed.iter().any(|one| {
@@ -86,29 +88,27 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
             valued.push(Valued { event: one.event, counter, selection });
         }
     }
-    Ok(Besides { vectors: item.vectors, valued })
+    Ok(Besides { vectors, valued })
 }
 
-/// Whether the records of what is sampled by have the group.
-fn check(group: Groups, has: &Capabilities, armed: &[Armed]) -> Result<(), String> {
-    let (key, nearest) = match group {
-        Groups::VECTORS => ("vectors", "registers has the general ones"),
-        _ => ("counters", "an item [[count]] counts the same events"),
-    };
-    if !has.record_groups().contains(group) {
-        let came = match group {
-            Groups::VECTORS => "with format 4 (Ice Lake)",
-            _ => "with format 6 (Lunar Lake, Arrow Lake) and architectural PEBS",
-        };
-        let reason = match (has.is_intel(), has.pebs_format()) {
-            (false, _) => "samples of IBS have none".to_string(),
-            (true, None) => "there is no PEBS that can be used".to_string(),
-            (true, Some(format)) => {
-                format!("PEBS records of format {} have none, they came {came}", format.number())
-            }
-        };
-        return Err(format!("{key}: {reason}; the nearest: {nearest}"));
+/// Whether records have values of counters.
+fn check_counters(has: &Capabilities) -> Result<(), String> {
+    if has.record_groups().contains(Groups::COUNTERS) {
+        return Ok(());
     }
+    let reason = match (has.is_intel(), has.pebs_format()) {
+        (false, _) => "samples of IBS have none".to_string(),
+        (true, None) => "there is no PEBS that can be used".to_string(),
+        (true, Some(format)) => format!(
+            "PEBS records of format {} have none, they came with format 6 (Lunar Lake, Arrow Lake) and architectural PEBS",
+            format.number()
+        ),
+    };
+    Err(format!("counters: {reason}; the nearest: an item [[count]] counts the same events"))
+}
+
+/// Whether everything that is sampled by has records.
+fn check_precise(key: &str, armed: &[Armed]) -> Result<(), String> {
     match armed.iter().all(|one| one.selection.precise) {
         true => Ok(()),
         false => Err(format!(
@@ -120,9 +120,7 @@ fn check(group: Groups, has: &Capabilities, armed: &[Armed]) -> Result<(), Strin
 impl Besides {
     /// Adds the groups to what records are to have.
     pub(super) fn add(&self, config: &mut DataConfig) {
-        if self.vectors {
-            config.groups |= Groups::VECTORS;
-        }
+        config.groups |= self.vectors.groups();
         if !self.valued.is_empty() {
             config.groups |= Groups::COUNTERS;
             config.general = self.bits() as u16;
@@ -163,16 +161,21 @@ impl Besides {
 
     /// Makes room for so many samples, and names it to the block.
     pub(super) fn keep(&self, words: &mut Vec<u64>, samples: usize, block: &mut ControlBlock) {
-        let each = GroupLog::words(self.vectors, self.bits());
+        let each = self.words();
         if each > 0 {
             *words = alloc::vec![0; each * samples];
-            block.groups_to(words, self.vectors, self.bits());
+            block.groups_to(words, self.vectors.groups(), self.bits());
         }
     }
 
-    /// Words of a sample.
-    pub(super) fn words(&self) -> usize {
-        GroupLog::words(self.vectors, self.bits())
+    /// Words that are kept of a sample.
+    fn words(&self) -> usize {
+        GroupLog::words(self.vectors.groups(), self.bits())
+    }
+
+    /// Words of a sample in the report.
+    pub(super) fn reported_words(&self) -> usize {
+        self.vectors.reported_words() + self.valued.len()
     }
 
     /// What the counters count, as the job has it.
@@ -187,7 +190,7 @@ pub(super) fn told(chunk: &mut Samples, session: &Session, first: usize, count: 
     let Some(kept) = session.groups.get(first * each..(first + count) * each) else { return };
     for words in kept.chunks_exact(each.max(1)) {
         let (vectors, values) = words.split_at(each - besides.valued.len());
-        chunk.vectors.extend(vectors.iter().copied().map(Hex));
+        besides.vectors.report(vectors, chunk);
         // They stand in the order of the counters; the job's is another.
         chunk.values.extend(besides.valued.iter().map(|one| {
             let ahead = besides.bits() & (one.counter.bit() - 1);

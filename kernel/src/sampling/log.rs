@@ -50,7 +50,7 @@ pub(super) fn chunks(
     let Part { cpu, session, block } = part;
     let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
     let retires = session.events.iter().any(|one| block.retired(one.counter.index()).is_some());
-    let besides = session.besides.words() + usize::from(retires);
+    let besides = session.besides.reported_words() + usize::from(retires);
     let size = CHUNK / (1 + wanted.len() + besides + 3 * usize::from(!session.data().is_empty()));
     let mut first = 0;
     for samples in session.samples(block).chunks(size) {

@@ -22,6 +22,7 @@ mod parts;
 mod plan;
 mod precise;
 mod session;
+mod vectors;
 pub mod whole;
 
 pub use capability::capability;

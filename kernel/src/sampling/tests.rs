@@ -80,7 +80,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         branches: false,
         randomise: false,
         call_graph: None,
-        vectors: false,
+        vectors: vec![],
         counters: Vec::new(),
         only: protocol::exact::Filter::default(),
         limit_us: 1,

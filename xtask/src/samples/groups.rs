@@ -2,11 +2,8 @@
 
 use crate::collect::Report;
 use protocol::record::{SampleResult, Samples};
+use protocol::sampling::VectorRegisters;
 use std::collections::BTreeSet;
-
-/// Words of a sample's vector registers, and of each.
-const WORDS: usize = 32;
-const EACH: usize = 2;
 
 /// The values of one counter at the samples.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,8 +25,8 @@ pub struct VectorRow {
     pub name: String,
     /// How many different values.
     pub different: usize,
-    /// The first and the last.
-    pub ends: [u128; 2],
+    /// The first and the last, in words, the lowest one first.
+    pub ends: [Vec<u64>; 2],
 }
 
 /// The counters whose values the item's samples have, in the job's order.
@@ -52,21 +49,26 @@ pub fn values(report: &Report, result: &SampleResult) -> Vec<ValueRow> {
     result.values.iter().enumerate().filter_map(row).collect()
 }
 
-/// The vector registers that are not 0 in every sample; the first one alone if all are.
+/// The vector registers that are not 0 in every sample, kind by kind; the first one alone of a kind that is 0.
 #[must_use]
 pub fn vectors(report: &Report, result: &SampleResult) -> Vec<VectorRow> {
-    let all: Vec<u64> = words(report, result, |chunk| &chunk.vectors).map(|word| word.0).collect();
+    VectorRegisters::ALL.into_iter().flat_map(|kind| of_kind(report, result, kind)).collect()
+}
+
+fn of_kind(report: &Report, result: &SampleResult, kind: VectorRegisters) -> Vec<VectorRow> {
+    let chunks = report.samples(result.item);
+    let all: Vec<u64> =
+        chunks.flat_map(|chunk| chunk.vectors_of(kind)).map(|word| word.0).collect();
+    let ((count, each), (name, first)) = (kind.shape(), kind.register());
     let row = |register: usize| {
-        let place = EACH * register;
-        let value =
-            |sample: &[u64]| u128::from(sample[place + 1]) << 64 | u128::from(sample[place]);
-        let values: Vec<u128> = all.chunks_exact(WORDS).map(value).collect();
-        let ends = [*values.first()?, *values.last()?];
-        let different = values.iter().collect::<BTreeSet<_>>().len();
-        Some(VectorRow { name: format!("xmm{register}"), different, ends })
+        let place = each * register;
+        let values = all.chunks_exact(count * each).map(|sample| &sample[place..place + each]);
+        let different = values.clone().collect::<BTreeSet<_>>().len();
+        let ends = [values.clone().next()?.to_vec(), values.last()?.to_vec()];
+        Some(VectorRow { name: format!("{name}{}", first + register), different, ends })
     };
-    let rows: Vec<VectorRow> = (0..WORDS / EACH).filter_map(row).collect();
-    let idle = |row: &VectorRow| row.different == 1 && row.ends[0] == 0;
+    let rows: Vec<VectorRow> = (0..count).filter_map(row).collect();
+    let idle = |row: &VectorRow| row.different == 1 && row.ends[0].iter().all(|&word| word == 0);
     match rows.iter().all(idle) {
         true => rows.into_iter().take(1).collect(),
         false => rows.into_iter().filter(|row| !idle(row)).collect(),
@@ -122,7 +124,11 @@ impl VectorRow {
     /// The cells of a table.
     #[must_use]
     pub fn cells(&self) -> [String; 4] {
-        let [first, last] = self.ends.map(|value| format!("{value:#034x}"));
+        let hex = |words: &Vec<u64>| {
+            let digits = words.iter().rev().map(|word| format!("{word:016x}"));
+            format!("0x{}", digits.collect::<String>())
+        };
+        let [first, last] = [hex(&self.ends[0]), hex(&self.ends[1])];
         [self.name.clone(), self.different.to_string(), first, last]
     }
 }

@@ -10,7 +10,7 @@ mod encode;
 use super::adaptive::{Adaptive, General, Words, snapshot};
 use super::config::{BRANCH_WORDS, GENERAL_WORDS};
 use super::record::{Access, Malformed};
-use super::{Contents, Format, Groups};
+use super::{BeyondXmm, Contents, Format, Groups};
 
 /// Words of a header and of each group.
 pub(super) const HEADER_WORDS: usize = 2;
@@ -23,11 +23,6 @@ pub(super) const STATE_WORDS: usize = 2;
 /// In front of branch records: reserved, IA32_LBR_CTL, IA32_LBR_DEPTH, the last event record.
 pub(super) const LAST_BRANCH_WORDS: usize = 6;
 const DEPTH: usize = 2;
-/// Words of other vector registers: 16 halves of YMM, eight masks, 16 halves of ZMM, 16 whole ones.
-const YMM_WORDS: usize = 32;
-const MASK_WORDS: usize = 8;
-const ZMM_WORDS: usize = 64;
-const ZMM_HIGH_WORDS: usize = 128;
 /// Words after the last group that are not contradiction.
 const PADDING: usize = 7;
 
@@ -52,14 +47,8 @@ pub struct Architectural<'a> {
     pub common: Adaptive<'a>,
     /// The shadow stack's pointer, with the general registers.
     pub shadow_stack: Option<u64>,
-    /// Upper halves of YMM0 to YMM15, two words each.
-    pub ymm_upper: Option<&'a [u64; YMM_WORDS]>,
-    /// K0 to K7.
-    pub masks: Option<&'a [u64; MASK_WORDS]>,
-    /// Upper halves of ZMM0 to ZMM15, four words each.
-    pub zmm_upper: Option<&'a [u64; ZMM_WORDS]>,
-    /// ZMM16 to ZMM31, eight words each.
-    pub zmm_high: Option<&'a [u64; ZMM_HIGH_WORDS]>,
+    /// Vector registers beyond XMM.
+    pub beyond: BeyondXmm<'a>,
     /// Fragments that it came in.
     pub fragments: u32,
 }
@@ -181,16 +170,16 @@ impl<'a> Architectural<'a> {
             seen.vectors = Some(rest.take().ok_or(missing)?);
         }
         if header.has(Contents::YMM_UPPER) {
-            self.ymm_upper = Some(rest.take().ok_or(missing)?);
+            self.beyond.ymm_upper = Some(rest.take().ok_or(missing)?);
         }
         if header.has(Contents::MASKS) {
-            self.masks = Some(rest.take().ok_or(missing)?);
+            self.beyond.masks = Some(rest.take().ok_or(missing)?);
         }
         if header.has(Contents::ZMM_UPPER) {
-            self.zmm_upper = Some(rest.take().ok_or(missing)?);
+            self.beyond.zmm_upper = Some(rest.take().ok_or(missing)?);
         }
         if header.has(Contents::ZMM_HIGH) {
-            self.zmm_high = Some(rest.take().ok_or(missing)?);
+            self.beyond.zmm_high = Some(rest.take().ok_or(missing)?);
         }
         if header.has(Contents::BRANCHES) {
             let ahead = rest.take::<LAST_BRANCH_WORDS>().ok_or(missing)?;
@@ -213,7 +202,7 @@ impl<'a> Architectural<'a> {
     /// The groups that can be requested by [`super::DataConfig`].
     #[must_use]
     pub fn groups(&self) -> Groups {
-        self.common.groups()
+        self.common.groups() | self.beyond.groups()
     }
 }
 

@@ -1,6 +1,6 @@
 //! MSR_PEBS_DATA_CFG: the groups of an adaptive record.
 
-use super::{Format, architectural};
+use super::{Format, architectural, vectors};
 use bitflags::bitflags;
 
 /// Words of 8 bytes of each group: basic, memory, general registers, vector registers, one branch, the counters' header.
@@ -35,7 +35,23 @@ bitflags! {
         const COUNTERS = 1 << 4;
         /// PERF_METRICS with its slots. Format 6.
         const METRICS = 1 << 5;
+        /// Upper halves of YMM0 to YMM15. This and those below: architectural records alone, no bits of MSR_PEBS_DATA_CFG.
+        const YMM_UPPER = 1 << 8;
+        /// Opmask registers K0 to K7.
+        const MASKS = 1 << 9;
+        /// Upper halves of ZMM0 to ZMM15.
+        const ZMM_UPPER = 1 << 10;
+        /// ZMM16 to ZMM31.
+        const ZMM_HIGH = 1 << 11;
     }
+}
+
+impl Groups {
+    /// Vector registers beyond XMM, which architectural records alone have.
+    pub const BEYOND_XMM: Self =
+        Self::YMM_UPPER.union(Self::MASKS).union(Self::ZMM_UPPER).union(Self::ZMM_HIGH);
+    /// Every group of vector registers.
+    pub const ANY_VECTORS: Self = Self::VECTORS.union(Self::BEYOND_XMM);
 }
 
 /// MSR_PEBS_DATA_CFG (SDM vol. 4). It holds for all counters whose adaptive bit is set.
@@ -57,10 +73,10 @@ impl DataConfig {
     /// What samples need: the data access and the general registers.
     pub const SAMPLES: Self = Self { groups: Groups::MEMORY.union(Groups::GENERAL), ..Self::BASIC };
 
-    /// The register's value. Fields of groups that are not requested are 0.
+    /// The register's value. Fields of groups that are not requested are 0; groups that it cannot name are left out.
     #[must_use]
     pub const fn bits(self) -> u64 {
-        let mut bits = self.groups.bits() as u64;
+        let mut bits = self.groups.difference(Groups::BEYOND_XMM).bits() as u64;
         if self.groups.contains(Groups::BRANCHES) {
             let entries = if self.branches == 0 { 1 } else { self.branches };
             bits |= ((entries - 1) as u64 & 0xff) << BRANCHES_AT;
@@ -80,6 +96,9 @@ impl DataConfig {
             return None;
         }
         let Some(groups) = Groups::from_bits(rest as u32) else { return None };
+        if groups.intersects(Groups::BEYOND_XMM) {
+            return None;
+        }
         let has_branches = groups.contains(Groups::BRANCHES);
         let has_counters = groups.contains(Groups::COUNTERS);
         Some(Self {
@@ -106,8 +125,8 @@ impl DataConfig {
         if self.groups.contains(Groups::GENERAL) {
             words += architectural::REGISTER_WORDS;
         }
-        if self.groups.contains(Groups::VECTORS) {
-            words += architectural::STATE_WORDS + VECTOR_WORDS;
+        if self.groups.intersects(Groups::ANY_VECTORS) {
+            words += architectural::STATE_WORDS + vectors::words(self.groups);
         }
         if self.groups.contains(Groups::BRANCHES) {
             words += architectural::LAST_BRANCH_WORDS;

@@ -2,7 +2,8 @@
 
 use super::store::Area;
 use super::{
-    Adaptive, Architectural, BufferIndex, Format, Malformed, Record, Snapshot, Store, decode,
+    Adaptive, Architectural, BeyondXmm, BufferIndex, Format, Malformed, Record, Snapshot, Store,
+    decode,
 };
 use crate::pmu::access::Registers;
 use crate::pmu::numbers;
@@ -41,6 +42,8 @@ pub struct Taken<'a> {
     pub branches: &'a [[u64; 3]],
     /// XMM0 to XMM15, two words each, the lower one first.
     pub vectors: Option<&'a [u64; 32]>,
+    /// Vector registers beyond those.
+    pub beyond: BeyondXmm<'a>,
     /// Values of counters.
     pub snapshot: Option<Snapshot<'a>>,
     /// Cycles from the retirement before to its own, if the record states them.
@@ -52,7 +55,8 @@ impl<'a> Taken<'a> {
         let record = seen.record();
         let (counters, branches, vectors) = (record.counters, seen.branches, seen.vectors);
         let (snapshot, retire_latency) = (seen.snapshot, seen.retire_latency);
-        Self { record, counters, branches, vectors, snapshot, retire_latency }
+        let beyond = BeyondXmm::default();
+        Self { record, counters, branches, vectors, beyond, snapshot, retire_latency }
     }
 }
 
@@ -151,7 +155,9 @@ impl Drain {
         };
         if format == Format::Architectural {
             let ours = self.counters;
-            return self.take_architectural(&mut |seen| named(Taken::of(&seen.common), ours));
+            return self.take_architectural(&mut |seen| {
+                named(Taken { beyond: seen.beyond, ..Taken::of(&seen.common) }, ours);
+            });
         }
         self.take(&mut |words, ours| {
             if format.is_adaptive() {
@@ -162,10 +168,10 @@ impl Drain {
             let (record, count) = decode(format, words)?;
             let counters = record.counters;
             let (vectors, snapshot, retire_latency) = (None, None, None);
-            named(
-                Taken { record, counters, branches: &[], vectors, snapshot, retire_latency },
-                ours,
-            );
+            let (branches, beyond) = (&[][..], BeyondXmm::default());
+            let taken =
+                Taken { record, counters, branches, vectors, beyond, snapshot, retire_latency };
+            named(taken, ours);
             Ok(count)
         });
     }

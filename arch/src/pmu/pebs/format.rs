@@ -78,10 +78,11 @@ impl Format {
         match self {
             Self::Core | Self::Nehalem | Self::Haswell | Self::Skylake => Groups::empty(),
             Self::Adaptive | Self::Adaptive32 => {
-                Groups::all().difference(Groups::COUNTERS.union(Groups::METRICS))
+                Self::Snapshot.groups().difference(Groups::COUNTERS.union(Groups::METRICS))
             }
-            // Of architectural records leaf 0x23.4 says which.
-            Self::Snapshot | Self::Architectural => Groups::all(),
+            Self::Snapshot => Groups::all().difference(Groups::BEYOND_XMM),
+            // Leaf 0x23.4 says which of them.
+            Self::Architectural => Groups::all(),
         }
     }
 

@@ -56,6 +56,15 @@ impl Contents {
         .union(Self::ZMM_UPPER)
         .union(Self::ZMM_HIGH);
 
+    /// Each of those, as [`DataConfig`] names it.
+    pub(super) const OF_VECTORS: [(Groups, Self); 5] = [
+        (Groups::VECTORS, Self::XMM),
+        (Groups::YMM_UPPER, Self::YMM_UPPER),
+        (Groups::MASKS, Self::MASKS),
+        (Groups::ZMM_UPPER, Self::ZMM_UPPER),
+        (Groups::ZMM_HIGH, Self::ZMM_HIGH),
+    ];
+
     /// Branch records that a header states: `None` if the group itself says how many.
     #[must_use]
     pub const fn branches(self) -> Option<usize> {
@@ -72,7 +81,9 @@ impl Contents {
         let mut contents = Self::empty();
         contents.set(Self::MEMORY, config.groups.contains(Groups::MEMORY));
         contents.set(Self::GENERAL, config.groups.contains(Groups::GENERAL));
-        contents.set(Self::XMM, config.groups.contains(Groups::VECTORS));
+        for (groups, bit) in Self::OF_VECTORS {
+            contents.set(bit, config.groups.contains(groups));
+        }
         contents.set(Self::METRICS, config.groups.contains(Groups::METRICS));
         let mut bits = contents.bits();
         if config.groups.contains(Groups::BRANCHES) {
@@ -132,7 +143,9 @@ impl Offer {
         let mut groups = Groups::empty();
         groups.set(Groups::MEMORY, self.contents.contains(Contents::MEMORY));
         groups.set(Groups::GENERAL, self.contents.contains(Contents::GENERAL));
-        groups.set(Groups::VECTORS, self.contents.contains(Contents::XMM));
+        for (group, bit) in Contents::OF_VECTORS {
+            groups.set(group, self.contents.contains(bit));
+        }
         // One bit of the field would be a fixed number alone, which is not requested.
         groups.set(Groups::BRANCHES, self.contents.contains(Contents::BRANCHES));
         let counters = Contents::COUNTERS.union(Contents::FIXED);
@@ -158,6 +171,10 @@ mod tests {
         assert_eq!(of(Groups::MEMORY, 0, first, None), 1 << 62);
         assert_eq!(of(Groups::GENERAL, 0, first, Some(0xffff_ffff_fff0)), 1 << 61 | 0xffff_fff0);
         assert_eq!(of(Groups::VECTORS, 0, first, None), 1 << 49);
+        assert_eq!(of(Groups::YMM_UPPER, 0, first, None), 1 << 50);
+        assert_eq!(of(Groups::MASKS, 0, first, None), 1 << 53);
+        assert_eq!(of(Groups::ZMM_UPPER, 0, first, None), 1 << 54);
+        assert_eq!(of(Groups::ZMM_HIGH, 0, first, None), 1 << 55);
         let branches = |count| of(Groups::BRANCHES, count, first, None) >> 40;
         assert_eq!([8, 16, 32].map(branches), [1, 2, 3]);
         assert_eq!(of(Groups::COUNTERS, 0, first, None), 0b111 << 35);
@@ -173,7 +190,11 @@ mod tests {
         let leaf = |eax, ebx, ecx, edx| CpuIdResult { eax, ebx, ecx, edx };
         let offer = Offer::of(leaf(0, 0x6002_0370, 0, 0), leaf(0xff, 1, 7, 1));
         assert_eq!((offer.general, offer.fixed, offer.distribution), (0xff, 7, [1, 1]));
-        assert_eq!(offer.groups(), Groups::all());
+        assert_eq!(offer.groups(), Groups::all().difference(Groups::BEYOND_XMM));
+        let wide = Offer::of(leaf(0, 0x00e6_0000, 0, 0), leaf(1, 0, 0, 0));
+        assert_eq!(wide.groups(), Groups::ANY_VECTORS);
+        let some = Offer::of(leaf(0, 0x0024_0000, 0, 0), leaf(1, 0, 0, 0));
+        assert_eq!(some.groups(), Groups::YMM_UPPER | Groups::MASKS);
         let few = Offer::of(leaf(0, 0x2000_0100, 0, 0), leaf(1, 0, 0, 0));
         assert_eq!(few.groups(), Groups::GENERAL, "a fixed number of branches alone");
     }

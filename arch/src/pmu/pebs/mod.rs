@@ -22,6 +22,7 @@ mod format;
 mod groups;
 mod record;
 mod store;
+pub mod vectors;
 
 pub use adaptive::{Adaptive, BranchRecord, General, Snapshot};
 pub use architectural::Architectural;
@@ -32,6 +33,7 @@ pub use format::Format;
 pub use groups::{Contents, Offer};
 pub use record::{Access, Malformed, Record, decode};
 pub use store::Store;
+pub use vectors::BeyondXmm;
 
 #[cfg(test)]
 mod tests;

@@ -148,7 +148,8 @@ fn s1_the_latency_is_whole_or_split() {
 
 #[test]
 fn s1_a_store_has_room_for_records_of_the_groups_asked_for_that_the_format_has() {
-    let config = DataConfig { groups: Groups::all(), branches: 32, general: 0xff, fixed: 0xf };
+    let groups = Format::Snapshot.groups();
+    let config = DataConfig { groups, branches: 32, general: 0xff, fixed: 0xf };
     let words = |format| Store::with_groups(format, config, 4, 2).record_words();
     let common = 4 + 4 + 18 + 32 + 3 * 32;
     assert_eq!(words(Format::Skylake), 25);
@@ -157,6 +158,9 @@ fn s1_a_store_has_room_for_records_of_the_groups_asked_for_that_the_format_has()
     assert!(config.fits(Format::Snapshot) && !config.fits(Format::Adaptive));
     assert_eq!(config.bits(), 0x000f_00ff_1f00_003f);
     assert_eq!(DataConfig::BASIC.bits(), 0);
+    let beyond = DataConfig { groups: Groups::BEYOND_XMM, ..DataConfig::BASIC };
+    assert_eq!((beyond.bits(), beyond.fits(Format::Snapshot)), (0, false));
+    assert!(beyond.fits(Format::Architectural));
 }
 
 #[test]
@@ -315,6 +319,11 @@ fn s1_architectural_records_have_the_words_of_their_groups() {
     assert_eq!(words(Groups::MEMORY, 0), 16);
     assert_eq!(words(Groups::GENERAL, 0), 28);
     assert_eq!(words(Groups::VECTORS, 0), 42);
+    // Two words of state once, and the groups' own.
+    assert_eq!(words(Groups::YMM_UPPER, 0), 8 + 2 + 32);
+    assert_eq!(words(Groups::VECTORS | Groups::YMM_UPPER, 0), 8 + 2 + 64);
+    assert_eq!(words(Groups::MASKS, 0), 8 + 2 + 8);
+    assert_eq!(words(Groups::ANY_VECTORS, 0), 8 + 2 + 32 + 32 + 8 + 64 + 128);
     assert_eq!(words(Groups::BRANCHES, 8), 8 + 6 + 24);
     assert_eq!(words(Groups::COUNTERS, 0), 8 + 2 + 4);
     assert_eq!(words(Groups::MEMORY | Groups::VECTORS | Groups::BRANCHES, 3), 8 + 8 + 34 + 16);

@@ -1,36 +1,45 @@
 //! What records have too, for each sample of the log: vector registers, and values of counters.
 
 use super::block::{ControlBlock, Sample};
-use crate::pmu::pebs::{Snapshot, Taken};
-
-/// Words of the vector registers: XMM0 to XMM15, two each.
-pub const VECTORS: usize = 32;
+use crate::pmu::pebs::{Groups, Snapshot, Taken, vectors};
 
 /// Where they go: so many words for each sample.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupLog {
     at: *mut u64,
-    vectors: bool,
+    /// Groups of vector registers.
+    vectors: Groups,
     /// Counters whose values are wanted, as bits of the global status.
     counters: u64,
 }
 
 impl GroupLog {
     /// Nothing is kept.
-    pub(super) const NONE: Self = Self { at: core::ptr::null_mut(), vectors: false, counters: 0 };
+    pub(super) const NONE: Self =
+        Self { at: core::ptr::null_mut(), vectors: Groups::empty(), counters: 0 };
 
-    /// Words of each sample: first the vector registers, then the counters in the order of their bits.
+    /// Words of each sample: first the `vectors` in the order of [`vectors::GROUPS`], then the counters in the order of their bits.
     #[must_use]
-    pub const fn words(vectors: bool, counters: u64) -> usize {
-        VECTORS * vectors as usize + counters.count_ones() as usize
+    pub const fn words(vectors: Groups, counters: u64) -> usize {
+        vectors::words(vectors) + counters.count_ones() as usize
     }
 
     /// Writes those of a record to `place`, which has as many words. What it lacks is 0.
     fn write(&self, place: &mut [u64], taken: &Taken<'_>) {
         place.fill(0);
-        let (vectors, values) = place.split_at_mut(VECTORS * usize::from(self.vectors));
-        if let (true, Some(all)) = (self.vectors, taken.vectors) {
-            vectors.copy_from_slice(all);
+        let (mut vectors, values) = place.split_at_mut(vectors::words(self.vectors));
+        if !vectors.is_empty() {
+            for ((group, words), all) in
+                vectors::GROUPS.iter().zip(taken.beyond.with(taken.vectors))
+            {
+                if self.vectors.contains(*group) {
+                    let (own, rest) = vectors.split_at_mut(*words);
+                    if let Some(all) = all {
+                        own.copy_from_slice(all);
+                    }
+                    vectors = rest;
+                }
+            }
         }
         let Some(Snapshot { general, fixed, values: all, .. }) = taken.snapshot else { return };
         let mut there = u64::from(fixed) << 32 | u64::from(general);
@@ -47,9 +56,9 @@ impl GroupLog {
 }
 
 impl ControlBlock {
-    /// Keeps vector registers and values of `counters` (bits of the global status) of each sample in `words`, which has
+    /// Keeps the groups of `vectors` and values of `counters` (bits of the global status) of each sample in `words`, which has
     /// [`GroupLog::words`] for each sample of the log and has to outlive the block's use. A shorter one is not used.
-    pub fn groups_to(&mut self, words: &mut [u64], vectors: bool, counters: u64) {
+    pub fn groups_to(&mut self, words: &mut [u64], vectors: Groups, counters: u64) {
         let samples = (self.end - self.start) as usize / size_of::<Sample>();
         if words.len() >= samples * GroupLog::words(vectors, counters) {
             self.groups = GroupLog { at: words.as_mut_ptr(), vectors, counters };
@@ -74,7 +83,9 @@ impl ControlBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pmu::pebs::Record;
+    use crate::pmu::pebs::{BeyondXmm, Record};
+
+    const NONE: Groups = Groups::empty();
 
     #[test]
     fn s1_a_sample_has_the_registers_and_counters_that_are_wanted_of_its_record() {
@@ -87,6 +98,7 @@ mod tests {
             counters: 1,
             branches: &[],
             vectors: Some(&all),
+            beyond: BeyondXmm::default(),
             snapshot: Some(snapshot),
             retire_latency: None,
         };
@@ -95,12 +107,49 @@ mod tests {
             GroupLog { at: core::ptr::null_mut(), vectors, counters }.write(&mut words, taken);
             words
         };
-        assert_eq!(written(false, 0b1010, &taken), [11, 13]);
-        assert_eq!(written(false, 1 << 33 | 0b101, &taken), [10, 0, 31], "counter 2 is not in it");
-        let both = written(true, 0b1, &taken);
+        assert_eq!(written(NONE, 0b1010, &taken), [11, 13]);
+        assert_eq!(written(NONE, 1 << 33 | 0b101, &taken), [10, 0, 31], "counter 2 is not in it");
+        let both = written(Groups::VECTORS, 0b1, &taken);
         assert_eq!((&both[..32], both[32]), (&all[..], 10));
         let neither = Taken { vectors: None, snapshot: None, ..taken };
-        assert_eq!(written(true, 0b1, &neither), [0; 33]);
+        assert_eq!(written(Groups::VECTORS, 0b1, &neither), [0; 33]);
+    }
+
+    /// Each group has its place after those that are wanted; what the record lacks is 0.
+    #[test]
+    fn s1_a_sample_has_the_groups_beyond_xmm_that_are_wanted_of_its_record() {
+        let (xmm, upper) = ([1; 32], [2; 32]);
+        let (masks, zmm, high) = ([3; 8], [4; 64], [5; 128]);
+        let beyond = BeyondXmm {
+            ymm_upper: Some(&upper),
+            masks: Some(&masks),
+            zmm_upper: Some(&zmm),
+            zmm_high: Some(&high),
+        };
+        let taken = Taken {
+            record: Record { ip: 0, counters: 1, registers: None, access: None, tsc: None },
+            counters: 1,
+            branches: &[],
+            vectors: Some(&xmm),
+            beyond,
+            snapshot: Some(Snapshot { general: 1, fixed: 0, values: &[9], metrics: None }),
+            retire_latency: None,
+        };
+        let written = |vectors, taken: &Taken<'_>| {
+            let mut words = alloc::vec![99; GroupLog::words(vectors, 1)];
+            GroupLog { at: core::ptr::null_mut(), vectors, counters: 1 }.write(&mut words, taken);
+            words
+        };
+        let parts = [&xmm[..], &upper, &masks, &zmm, &high];
+        for bits in 0..32usize {
+            let wanted = (0..5).filter(|n| bits >> n & 1 != 0);
+            let groups = wanted.clone().fold(NONE, |all, n| all | vectors::GROUPS[n].0);
+            let all: Vec<u64> = wanted.flat_map(|n| parts[n]).chain(&[9]).copied().collect();
+            assert_eq!(written(groups, &taken), all, "{groups:?}");
+        }
+        let few = Taken { beyond: BeyondXmm { ymm_upper: None, ..beyond }, ..taken };
+        let some = written(Groups::YMM_UPPER | Groups::MASKS, &few);
+        assert_eq!((&some[..32], &some[32..]), (&[0; 32][..], &[3, 3, 3, 3, 3, 3, 3, 3, 9][..]));
     }
 
     #[test]
@@ -110,7 +159,7 @@ mod tests {
             let mut words = vec![0; words];
             let mut block = ControlBlock::EMPTY;
             block.log_to(&mut log);
-            block.groups_to(&mut words, true, 0b11);
+            block.groups_to(&mut words, Groups::VECTORS, 0b11);
             assert_eq!(!block.groups.at.is_null(), used, "{}", words.len());
         }
     }

@@ -49,7 +49,7 @@ pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
     mask, sample_tick, service_installed, shut, uninstall,
 };
-pub use groups::{GroupLog, VECTORS};
+pub use groups::GroupLog;
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
 pub use ibs::{Filter, IBS_VECTOR, Sampling, sampled};

@@ -70,7 +70,7 @@ impl ControlBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pmu::pebs::Record;
+    use crate::pmu::pebs::{BeyondXmm, Record};
 
     #[test]
     fn s1_latencies_are_added_up_by_counter_and_stand_with_their_samples() {
@@ -80,6 +80,7 @@ mod tests {
             counters,
             branches: &[],
             vectors: None,
+            beyond: BeyondXmm::default(),
             snapshot: None,
             retire_latency,
         };

@@ -5,7 +5,7 @@ mod switching;
 
 use super::access::Registers;
 use super::pebs::{DataConfig, Drain, Format, Groups, Store};
-use super::pmi::{Bucket, ControlBlock, Interrupted, Raw, drain, service};
+use super::pmi::{Bucket, ControlBlock, Interrupted, Raw, Sample, drain, service};
 use super::*;
 use crate::msr::Msr;
 use processor::Small;
@@ -66,6 +66,8 @@ fn s1_architectural_pebs_is_what_leaf_23_and_the_format_say() {
     assert_eq!(has.pebs_format(), Some(Format::Architectural));
     assert_eq!((has.pebs_counters(), has.pebs_fixed()), (0x7f, 1), "sub-leaf 5");
     assert_eq!(has.record_groups(), Groups::all());
+    let narrow = read(|small| small.groups = 0x6002_0378);
+    assert_eq!(narrow.record_groups(), Groups::all().difference(Groups::BEYOND_XMM));
     assert!(has.features().contains(&"PEBS (architectural)"));
     assert!(!has.has_adaptive_records());
     // Another format, or no registers: none.
@@ -122,6 +124,40 @@ fn s1_architectural_records_have_the_groups_that_were_asked_for() {
         );
         assert!(!store.is_overrun());
         assert_eq!(small.get(INDEX) & 0x7ff_fff0, 0, "the buffer is empty again");
+    }
+}
+
+/// Each combination of the groups of vector registers, as a sample's words.
+#[test]
+fn s1_architectural_records_have_the_vector_registers_that_were_asked_for() {
+    use super::pebs::vectors::GROUPS;
+    for bits in 1..32usize {
+        let wanted = (0..5).filter(|n| bits >> n & 1 != 0);
+        let groups = wanted.clone().fold(Groups::empty(), |all, n| all | GROUPS[n].0);
+        let config = DataConfig { groups, ..DataConfig::BASIC };
+        let counter = Counter::General(2);
+        let (mut small, driver, mut store, _) = recording(counter, config, [64, 64]);
+        assert_eq!(store.record_words(), config.architectural_words());
+        let mut log = [Sample::default(); 12];
+        let each: usize = wanted.clone().map(|n| GROUPS[n].1).sum();
+        let mut words = vec![99; 12 * each];
+        let mut block = ControlBlock::of(&driver);
+        block.log_to(&mut log);
+        block.groups_to(&mut words, groups, 0);
+        block.take_records(Drain::new(&mut store, driver.recording()));
+        (1..=50).for_each(|n| small.retire(n));
+        drain(&mut block, &mut Handler(&mut small), &Interrupted::default());
+        let records = block.records().unwrap();
+        assert_eq!((records.records, records.malformed), (12, 0), "{groups:?}");
+        let of = |n: u64| {
+            wanted.clone().flat_map(move |group| {
+                let base = 1000 * n * (group as u64 + 1);
+                base..base + GROUPS[group].1 as u64
+            })
+        };
+        let expected: Vec<u64> = (1..=12).flat_map(|record| of(PERIOD * record)).collect();
+        assert_eq!(words, expected, "{groups:?}");
+        assert!(!store.is_overrun());
     }
 }
 
@@ -183,7 +219,8 @@ fn s1_a_full_architectural_buffer_is_told_and_goes_on() {
 #[test]
 fn s1_every_group_of_an_architectural_record_is_what_retired() {
     use pmu_model::{Delta, Retirement, Ring};
-    let groups = Groups::all();
+    // It has no ZMM and no masks.
+    let groups = Format::Snapshot.groups() | Groups::YMM_UPPER;
     let config = DataConfig { groups, branches: 32, general: 0b101, fixed: 0b1 };
     let mut pmu = machine(Model::CougarCove);
     let mut driver = Driver::new(find(&mut pmu).unwrap());
@@ -207,6 +244,7 @@ fn s1_every_group_of_an_architectural_record_is_what_retired() {
             flags: 0x202,
             registers: core::array::from_fn(|r| 100 * n + r as u64),
             vectors: core::array::from_fn(|half| 1000 * n + half as u64),
+            ymm_upper: Some(core::array::from_fn(|half| 2000 * n + half as u64)),
             tsc: 10 * n,
             ..Retirement::default()
         };
@@ -224,7 +262,9 @@ fn s1_every_group_of_an_architectural_record_is_what_retired() {
             assert_eq!(general.registers, core::array::from_fn(|r| 100 * n + r as u64));
             let vectors = core::array::from_fn(|half| 1000 * n + half as u64);
             assert_eq!(common.vectors, Some(&vectors));
-            assert_eq!((common.branches.len(), common.groups()), (32, groups));
+            let upper = core::array::from_fn(|half| 2000 * n + half as u64);
+            assert_eq!(record.beyond.ymm_upper, Some(&upper));
+            assert_eq!((common.branches.len(), record.groups()), (32, groups));
             let snapshot = common.snapshot.unwrap();
             assert_eq!((snapshot.general, snapshot.fixed), (0b101, 1));
             assert_eq!(snapshot.values, [0, n, n]);

@@ -142,6 +142,8 @@ pub enum Mutation {
     ApebsSizeWrong,
     /// Architectural PEBS records never have the group of general registers.
     ApebsGroupMissing,
+    /// Architectural PEBS records never have the group of the upper halves of YMM registers.
+    ApebsUpperHalvesLost,
     /// Architectural PEBS records of every counter have the groups that CFG_C of general-purpose counter 0 requests.
     ApebsGroupsOfFirst,
     /// The branch records of an architectural PEBS record begin with the second one.

@@ -4,8 +4,8 @@ mod common;
 
 use common::arch_pebs::*;
 use common::pebs::instruction;
-use common::{EN, USR, read, write};
-use pmu_model::{Branch, BranchKind, Delta, Occurrence, Pmu, Ring};
+use common::{EN, USR, pmu as pmu_of, read, write};
+use pmu_model::{Branch, BranchKind, CpuidResult, Delta, Model, Occurrence, Pmu, Retirement, Ring};
 
 /// The basic group, bit 63, of 48 bytes after a header of 16.
 const BASIC: u64 = 1 << 63 | MODE_64 | 64;
@@ -35,12 +35,13 @@ fn s1_a_record_has_a_header_and_the_basic_group_and_the_counter_goes_on() {
 
 #[test]
 fn s1_the_groups_asked_for_come_in_their_order() {
-    for config in 0..8u64 {
-        let groups = [AUX, GPR, XMM].into_iter().enumerate();
+    for config in 0..16u64 {
+        let groups = [AUX, GPR, XMM, YMM_UPPER].into_iter().enumerate();
         let groups = groups.filter(|(bit, _)| config >> bit & 1 != 0).map(|(_, group)| group).sum();
         let (mut pmu, mut buffer) = machine();
         arm(&mut pmu, 3, 0x81D0 | EN | USR, 2, groups);
         assert_eq!(pmu.records_vectors(), groups & XMM != 0);
+        assert_eq!(pmu.records_upper_halves(), groups & YMM_UPPER != 0);
         for number in 1..=2 {
             let load = Delta::step(Ring::User).with(Occurrence::Load, 1);
             instruction(&mut pmu, &mut buffer, number, load);
@@ -56,18 +57,50 @@ fn s1_the_groups_asked_for_come_in_their_order() {
             expected.extend(8..16);
             expected.extend([0, 0]);
         }
+        if groups & (XMM | YMM_UPPER) != 0 {
+            // The components of XSAVE that follow: SSE is 1, AVX 2.
+            let states = (groups & XMM) >> 48 | (groups & YMM_UPPER) >> 48;
+            expected.extend([states, 0]);
+        }
         if groups & XMM != 0 {
-            // The component of XSAVE that follows.
-            expected.extend([2, 0]);
             expected.extend(0x7000..0x7020);
+        }
+        if groups & YMM_UPPER != 0 {
+            expected.extend(0x8000..0x8020);
         }
         let bytes = 8 * expected.len() as u64;
         let sizes = [64, 128, 224, 288, 336, 400, 496, 560];
+        let (half, both) = ([336, 400, 496, 560], [592, 656, 752, 816]);
+        let sizes = [&sizes[..], &half, &both].concat();
         assert_eq!(bytes, sizes[config as usize]);
         expected[0] = 1 << 63 | groups | MODE_64 | bytes;
         assert_eq!(buffer.words()[..expected.len()], expected, "{config:#b}");
         assert_eq!((offset(&mut pmu), buffer.beyond(bytes as usize)), (bytes, 0), "{config:#b}");
     }
+}
+
+/// Without AVX in XCR0 there is no such state, and the group is 0; without AVX in the machine there is no such group.
+#[test]
+fn s1_upper_halves_are_0_or_no_group_where_there_is_no_avx() {
+    let (mut pmu, mut buffer) = machine();
+    arm(&mut pmu, 0, INSTRUCTIONS, 2, XMM | YMM_UPPER);
+    let mut outcome = pmu.advance(&Delta::step(Ring::User));
+    while outcome.due == 0 {
+        outcome = pmu.advance(&Delta::step(Ring::User));
+    }
+    let retired = Retirement { vectors: [7; 32], ymm_upper: None, ..Retirement::default() };
+    pmu.write_record(outcome.due, &retired, &mut buffer);
+    let words = buffer.words();
+    assert_eq!(words[0], 1 << 63 | XMM | YMM_UPPER | MODE_64 | 592);
+    assert_eq!(words[8..10], [2, 0], "SSE alone");
+    assert_eq!((&words[10..42], &words[42..74]), (&[7; 32][..], &[0; 32][..]));
+
+    let mut pmu = pmu_of(Model::CougarCove);
+    pmu.withhold_upper_halves();
+    pmu.reset();
+    assert_eq!(pmu.cpuid(0x23, 4, CpuidResult::default()).ebx, 0x6002_0378);
+    assert!(pmu.write_msr(0x1903, YMM_UPPER).is_err());
+    assert!(pmu.write_msr(0x1903, XMM).is_ok());
 }
 
 /// Forty branches, in all rings, with a depth.

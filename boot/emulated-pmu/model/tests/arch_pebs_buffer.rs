@@ -197,10 +197,10 @@ fn s1_its_registers_refuse_reserved_bits_and_are_0_after_reset() {
     let valid = [
         (0x3F4, 0x000F_FFFF_FFFF_F00F),
         (0x3F5, 0x07FF_FFF1_87FF_FFF0),
-        (0x1903, 0xE002_0378_FFFF_FFFF),
-        (0x1927, 0xE002_0378_FFFF_FFFF),
-        (0x1983, 0xE002_0378_FFFF_FFFF),
-        (0x198F, 0xE002_0378_FFFF_FFFFu64),
+        (0x1903, 0xE006_0378_FFFF_FFFF),
+        (0x1927, 0xE006_0378_FFFF_FFFF),
+        (0x1983, 0xE006_0378_FFFF_FFFF),
+        (0x198F, 0xE006_0378_FFFF_FFFFu64),
     ];
     for (msr, valid) in valid {
         for bit in 0..64 {

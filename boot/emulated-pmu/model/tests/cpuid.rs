@@ -89,8 +89,8 @@ fn s1_architectural_pebs_is_announced_by_its_two_sub_leaves() {
     assert_eq!(sub(1), [0x3FF, 0xF, 0, 0]);
     assert_eq!(sub(2), [0; 4]);
     assert_eq!(sub(3), [0x1DFF, 0, 0, 0]);
-    // AUX, GPR, XMM, LBR, metrics, fixed, general-purpose counters, and that their values may be in records of others.
-    assert_eq!(sub(4), [0, 0x6002_0378, 0, 0]);
+    // AUX, GPR, the upper halves of YMM, XMM, LBR, metrics, fixed, general-purpose counters, and that their values may be in records of others.
+    assert_eq!(sub(4), [0, 0x6006_0378, 0, 0]);
     // General-purpose counters and those with precise distribution; then the fixed ones.
     assert_eq!(sub(5), [0x3FF, 1, 0xF, 1]);
     assert_eq!(sub(6), [0; 4]);

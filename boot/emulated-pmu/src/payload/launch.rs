@@ -13,7 +13,10 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, statistics, svm, tables};
+use super::{
+    acpi, breakpoint, clock, debug, lapic, processors, recorded, statistics, svm, tables,
+    vector_registers,
+};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
@@ -124,6 +127,9 @@ unsafe fn build(
         Some(recording) => Pmu::recorded(recording, host(), timing),
         None => Pmu::new(options.models.of(processor as usize), host(), timing),
     };
+    if !vector_registers::has_avx() {
+        pmu.withhold_upper_halves();
+    }
     #[cfg(feature = "faults")]
     {
         pmu.set_mutation(options.fault);

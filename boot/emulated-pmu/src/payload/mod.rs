@@ -47,3 +47,4 @@ mod switch;
 mod system_call;
 mod tables;
 mod timer;
+mod vector_registers;

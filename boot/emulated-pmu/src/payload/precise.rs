@@ -4,7 +4,7 @@ use super::clock;
 use super::events;
 use super::guest::Guest;
 use super::memory;
-use core::arch::asm;
+use super::vector_registers::{upper_halves, vectors};
 use emulated_pmu::step::{self, Kind};
 use iced_x86::{Instruction, Register};
 use pmu_model::uarch::Access;
@@ -98,48 +98,6 @@ fn sampled(guest: &Guest, place: &Place) -> Sampled {
     }
 }
 
-/// Where FXSAVE puts XMM0, in words (SDM vol. 1, 10.5.1).
-const XMM: usize = 160 / 8;
-/// CR0.EM and TS, with which FXSAVE raises an exception; CR4.OSFXSR, without which it leaves the vectors out.
-const CR0_TRAPS: u64 = 1 << 2 | 1 << 3;
-const CR4_OSFXSR: u64 = 1 << 9;
-
-/// What FXSAVE writes.
-#[repr(C, align(16))]
-struct Saved([u64; 64]);
-
-/// The guest's XMM0 to XMM15, two words each: the hypervisor's code uses none of them, so they are still there.
-fn vectors() -> [u64; 32] {
-    let mut saved = Saved([0; 64]);
-    // SAFETY: the control registers are restored before anything else runs; FXSAVE writes 512 bytes at an address that is
-    // a multiple of 16.
-    unsafe {
-        asm!(
-            "mov {cr0}, cr0",
-            "mov {cr4}, cr4",
-            "mov {with}, {cr0}",
-            "and {with}, {untrapped}",
-            "mov cr0, {with}",
-            "mov {with}, {cr4}",
-            "or {with}, {osfxsr}",
-            "mov cr4, {with}",
-            "fxsave64 [{at}]",
-            "mov cr4, {cr4}",
-            "mov cr0, {cr0}",
-            cr0 = out(reg) _,
-            cr4 = out(reg) _,
-            with = out(reg) _,
-            untrapped = const !(CR0_TRAPS as i32),
-            osfxsr = const CR4_OSFXSR as i32,
-            at = in(reg) saved.0.as_mut_ptr(),
-            options(nostack),
-        );
-    }
-    let mut vectors = [0; 32];
-    vectors.copy_from_slice(&saved.0[XMM..XMM + 32]);
-    vectors
-}
-
 /// Writes the records and samples that `outcome` requests, of the instruction at `place`, and adds the interrupt that they lead to.
 pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
     if outcome.due == 0 {
@@ -155,6 +113,10 @@ pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
         store: place.store,
         tsc: clock::now(),
         vectors: if guest.counting.peek().records_vectors() { vectors() } else { [0; 32] },
+        ymm_upper: match guest.counting.peek().records_upper_halves() {
+            true => upper_halves(),
+            false => None,
+        },
         sampled: if guest.masks_lvtpc { Sampled::default() } else { sampled(guest, &place) },
     };
     // The model is written to while the guest's memory is looked at.

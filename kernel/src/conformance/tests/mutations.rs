@@ -169,6 +169,7 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (ApebsFixedDead, CougarCove, "apebs.fixed"),
         (ApebsSizeWrong, CougarCove, "apebs.groups"),
         (ApebsGroupMissing, CougarCove, "apebs.groups"),
+        (ApebsUpperHalvesLost, CougarCove, "apebs.groups"),
         (ApebsGroupsOfFirst, CougarCove, "apebs.basic"),
         (ApebsBranchesStale, CougarCove, "pebs.branches"),
         (ApebsValuesReloaded, CougarCove, "apebs.counters"),

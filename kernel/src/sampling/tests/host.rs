@@ -110,6 +110,7 @@ impl Host {
         let mut retired = Retirement { ip: rip, next, tsc: self.tsc, ..Retirement::default() };
         retired.registers[3] = next;
         retired.vectors = core::array::from_fn(|half| next + half as u64);
+        retired.ymm_upper = Some(core::array::from_fn(|half| 7 * next + half as u64));
         // What IBS reports of an access beside it.
         let access = |linear, kind| {
             let (physical, physical_next_page, bytes) = (linear, 0, 8);

@@ -3,6 +3,7 @@
 use super::*;
 use pmu_model::Mutation;
 use protocol::record::SampledCount;
+use protocol::sampling::VectorRegisters;
 
 /// Models with an event of theirs that every instruction is and that is precise.
 const MODELS: [(Model, &str); 10] = [
@@ -166,7 +167,8 @@ fn s1_samples_have_the_vector_registers_and_counters_of_their_records() {
         (Model::CougarCove, "r00c0:counter=9"),
     ] {
         let mut item = precise(text, 77, 9000);
-        (item.keep, item.capacity, item.vectors, item.registers) = (Keep::Samples, 2000, true, 8);
+        (item.keep, item.capacity, item.registers) = (Keep::Samples, 2000, 8);
+        item.vectors = vec![VectorRegisters::Xmm];
         let counts = model != Model::IceLake;
         if counts {
             item.counters = ["r00c0", "r00c4"].map(Cow::Borrowed).to_vec();
@@ -188,6 +190,38 @@ fn s1_samples_have_the_vector_registers_and_counters_of_their_records() {
     }
 }
 
+/// A YMM register is its lower half, XMM, and the upper one, whatever else is asked for.
+#[test]
+fn s1_samples_have_whole_ymm_registers() {
+    use VectorRegisters::{Xmm, Ymm};
+    for asked in [vec![Ymm], vec![Ymm, Xmm]] {
+        let mut item = precise("r00c0:counter=9", 77, 900);
+        (item.keep, item.capacity, item.registers) = (Keep::Samples, 2000, 8);
+        item.vectors = asked.clone();
+        item.counters = vec![Cow::Borrowed("r00c0")];
+        let (result, chunks) = run(&mut host(Model::CougarCove), &item);
+        is_whole(&result.events[0]);
+        let next: Vec<u64> = chunks.iter().flat_map(|one| &one.registers).map(|w| w.0).collect();
+        let list = |kind| -> Vec<u64> {
+            chunks.iter().flat_map(|one| one.vectors_of(kind)).map(|w| w.0).collect()
+        };
+        let (ymm, xmm) = (list(Ymm), list(Xmm));
+        assert_eq!(ymm.len(), 64 * next.len());
+        assert_eq!(xmm.len(), if asked.len() == 2 { 32 * next.len() } else { 0 });
+        for (sample, next) in ymm.chunks(64).zip(&next) {
+            for (n, register) in (0..).zip(sample.chunks(4)) {
+                let [low, high] = [next + 2 * n, 7 * next + 2 * n];
+                assert_eq!(register, [low, low + 1, high, high + 1]);
+            }
+        }
+        for (sample, next) in xmm.chunks(32).zip(&next) {
+            assert!(sample.iter().eq((0..32).map(|half| next + half).collect::<Vec<_>>().iter()));
+        }
+        let values: Vec<u64> = chunks.iter().flat_map(|one| &one.values).copied().collect();
+        assert_eq!(values, (1..=next.len() as u64).map(|n| 77 * n).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
     let said = |model: Model, change: fn(&mut Sampling<'static>)| {
@@ -200,7 +234,8 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
             other => panic!("{model:?}: {other:?}"),
         }
     };
-    let vectors: fn(&mut Sampling<'static>) = |item| item.vectors = true;
+    use VectorRegisters::{Hi16Zmm, Opmask, Xmm, Ymm, Zmm};
+    let vectors: fn(&mut Sampling<'static>) = |item| item.vectors = vec![Xmm];
     let counters: fn(&mut Sampling<'static>) = |item| item.counters = vec!["r00c4".into()];
     for (model, change, parts) in [
         (
@@ -214,13 +249,39 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
         (Model::IceLake, counters, ["counters: PEBS records of format 4", "[[count]]"]),
         (
             Model::Zen4,
-            |item| (item.vectors, item.events) = (true, vec![event("r0076", 4096)]),
+            |item| (item.vectors, item.events) = (vec![Xmm], vec![event("r0076", 4096)]),
             ["vectors: samples of IBS have none", "registers"],
         ),
         (
             Model::ArrowLake,
-            |item| (item.vectors, item.precise) = (true, false),
+            |item| (item.vectors, item.precise) = (vec![Xmm], false),
             ["vectors: they stand in PEBS records", "precise = true"],
+        ),
+        (
+            Model::IceLake,
+            |item| item.vectors = vec![Ymm, Xmm],
+            [
+                "vectors: ymm: PEBS records of format 4 have no upper halves of YMM registers, they came with architectural PEBS",
+                "the nearest: \"xmm\" in vectors",
+            ],
+        ),
+        (
+            Model::CougarCove,
+            |item| item.vectors = vec![Xmm, Zmm],
+            [
+                "vectors: zmm: this processor's PEBS records have no upper halves of ZMM registers (CPUID leaf 0x23.4 EBX[22])",
+                "the nearest: \"ymm\" in vectors",
+            ],
+        ),
+        (
+            Model::CougarCove,
+            |item| item.vectors = vec![Hi16Zmm],
+            ["vectors: hi16-zmm: this processor's PEBS records have no ZMM16 to ZMM31", "EBX[23]"],
+        ),
+        (
+            Model::CougarCove,
+            |item| item.vectors = vec![Opmask],
+            ["vectors: opmask: this processor's PEBS records have no opmask registers", "EBX[21]"],
         ),
         (
             Model::ArrowLake,

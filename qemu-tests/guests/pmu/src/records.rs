@@ -70,7 +70,7 @@ fn loop_is_recorded(name: &str, counter: u64) {
 
 pub fn run(unit: &Unit) {
     let leaf = |subleaf| core::arch::x86_64::__cpuid_count(0x23, subleaf);
-    case("leaf.groups", leaf(4).ebx.into(), 0x6002_0378);
+    case("leaf.groups", leaf(4).ebx.into(), 0x6006_0378);
     case("leaf.counters", leaf(5).eax.into(), 0x3ff);
     case("leaf.fixed", leaf(5).ecx.into(), 0xf);
     let reload = 1u64.wrapping_sub(PERIOD);

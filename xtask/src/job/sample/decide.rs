@@ -61,6 +61,7 @@ pub(super) fn decide(
         };
         registers |= 1 << number;
     }
+    let vectors = std::mem::take(&mut raw.vectors).decide().map_err(wrong)?;
     let function = RawFunction {
         object: raw.object.take(),
         function: raw.function.take(),
@@ -102,7 +103,7 @@ pub(super) fn decide(
             branches: raw.branches,
             randomise: raw.randomise,
             call_graph: raw.call_graph,
-            vectors: raw.vectors,
+            vectors,
             counters: raw.counters.iter().map(|text| Cow::Owned(text.to_string())).collect(),
             only: raw.only.as_ref().map(RawOnly::decide).unwrap_or_default(),
         },

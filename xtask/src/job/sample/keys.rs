@@ -11,7 +11,7 @@ use crate::job::schema::{ExpectText, FilesText, Width};
 use crate::job::workload::RawTask;
 use crate::metrics::Asked;
 use protocol::bits::Bits;
-use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull};
+use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, VectorRegisters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -65,9 +65,9 @@ pub(crate) struct RawSample {
     /// General registers that are kept with each sample.
     #[serde(default)]
     pub(super) registers: Vec<String>,
-    /// Keep the vector registers XMM0 to XMM15 with each sample, out of PEBS records. Default: false.
+    /// Vector registers that are kept with each sample, out of PEBS records; true: XMM0 to XMM15. Default: false.
     #[serde(default)]
-    pub(super) vectors: bool,
+    pub(super) vectors: RawVectors,
     /// Events that are counted beside, and whose counters' values are kept with each sample, out of PEBS records.
     #[serde(default)]
     pub(super) counters: Vec<EventText>,
@@ -116,6 +116,42 @@ pub(crate) struct RawSample {
 pub(super) enum RawEvent {
     Plain(EventText),
     Own(OwnRate),
+}
+
+/// `true`, or the kinds by their names.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "true, false, or a list of xmm, ymm, zmm, hi16-zmm and opmask")]
+#[schemars(inline)]
+pub(super) enum RawVectors {
+    /// XMM0 to XMM15, or none.
+    Narrow(bool),
+    /// XMM0 to XMM15, YMM0 to YMM15, ZMM0 to ZMM15, ZMM16 to ZMM31, K0 to K7.
+    Kinds(Vec<VectorRegisters>),
+}
+
+impl Default for RawVectors {
+    fn default() -> Self {
+        Self::Narrow(false)
+    }
+}
+
+impl RawVectors {
+    /// The kinds.
+    ///
+    /// # Errors
+    /// One is named twice.
+    pub(super) fn decide(self) -> Result<Vec<VectorRegisters>, String> {
+        let kinds = match self {
+            Self::Narrow(true) => vec![VectorRegisters::Xmm],
+            Self::Narrow(false) => Vec::new(),
+            Self::Kinds(kinds) => kinds,
+        };
+        let twice = kinds.iter().enumerate().find(|(n, kind)| kinds[..*n].contains(kind));
+        match twice {
+            Some((_, kind)) => Err(format!("vectors names {} twice", kind.name())),
+            None => Ok(kinds),
+        }
+    }
 }
 
 /// An event with a rate of its own.

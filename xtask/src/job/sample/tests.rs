@@ -177,3 +177,27 @@ fn s2_a_call_graph_is_by_branch_records() {
     assert_eq!(stacks(events), Ok(None));
     assert!(stacks(&format!("{events}call-graph = 'fp'")).unwrap_err().contains("lbr"));
 }
+
+#[test]
+fn s1_vector_registers_are_named_by_their_kinds() {
+    use protocol::sampling::VectorRegisters::{self, Hi16Zmm, Opmask, Xmm, Ymm, Zmm};
+    let vectors = |value: &str| {
+        let rest = format!("events = ['cycles']\nperiod = 9\nkeep = 'samples'\nvectors = {value}");
+        sampling(&rest).map(|(seen, _)| seen.vectors)
+    };
+    let of = |kinds: &[VectorRegisters]| Ok(kinds.to_vec());
+    assert_eq!(vectors("true"), of(&[Xmm]));
+    assert_eq!(vectors("false"), of(&[]));
+    assert_eq!(vectors("[]"), of(&[]));
+    assert_eq!(vectors("['ymm']"), of(&[Ymm]));
+    let all = "['xmm', 'ymm', 'zmm', 'hi16-zmm', 'opmask']";
+    assert_eq!(vectors(all), of(&[Xmm, Ymm, Zmm, Hi16Zmm, Opmask]));
+    for (value, part) in [
+        ("['ymm', 'xmm', 'ymm']", "vectors names ymm twice"),
+        ("['mmx']", "true, false, or a list of xmm, ymm, zmm, hi16-zmm and opmask"),
+        ("'ymm'", "true, false, or a list of xmm, ymm, zmm, hi16-zmm and opmask"),
+    ] {
+        let said = vectors(value).unwrap_err();
+        assert!(said.contains(part) && said.contains("line "), "{value}: {said}");
+    }
+}

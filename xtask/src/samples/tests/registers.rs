@@ -25,7 +25,7 @@ fn s1_values_of_counters_and_vector_registers_have_tables() {
     assert_eq!((cycles.samples, cycles.ends, cycles.steps), (3, [100, 260], Some((77, 80.0, 83))));
     assert_eq!((branches.ends, branches.steps), ([7, 9], Some((0, 1.0, 2))));
     let [row] = &profile.vectors[..] else { panic!("{:?}", profile.vectors) };
-    assert_eq!((&*row.name, row.different, row.ends), ("xmm3", 2, [1 << 64, 2 << 64]));
+    assert_eq!((&*row.name, row.different, &row.ends), ("xmm3", 2, &[vec![0, 1], vec![0, 2]]));
     let context = Context::default();
     let text = render(&whole, &context, Format::Table);
     let text = anstream::adapter::strip_str(&text).to_string();
@@ -43,4 +43,44 @@ fn s1_values_of_counters_and_vector_registers_have_tables() {
     }
     let json = render(&whole, &context, Format::Json);
     assert!(json.contains("\"values\":[100,7,177,7]") || json.contains("\"values\": ["), "{json}");
+}
+
+/// Each kind has rows of its own: those of its registers that are not 0, and one if all are.
+#[test]
+fn s1_registers_beyond_xmm_have_rows_with_their_whole_values() {
+    use protocol::sampling::VectorRegisters;
+    let mut chunk = Samples { item: 4, ..Samples::default() };
+    let mut last = [0; 2];
+    for sample in 0..3u64 {
+        chunk.push(&mut last, 0x1000, sample, 1, 0);
+        for kind in VectorRegisters::ALL {
+            let (count, each) = kind.shape();
+            // The second register counts in its highest word, and is 5 in its lowest one; of YMM all are 0.
+            let words = (0..count * each).map(|word| match (kind, word / each, word % each) {
+                (VectorRegisters::Ymm, ..) => 0,
+                (VectorRegisters::Opmask, 1, _) => sample,
+                (_, 1, 0) => 5,
+                (_, 1, place) if place == each - 1 => sample,
+                _ => 0,
+            });
+            chunk.vectors_of_mut(kind).extend(words.map(Hex));
+        }
+    }
+    let result = Record::Sample(SampleResult { addresses: vec![], ..result() });
+    let whole = report(vec![Record::Samples(chunk), result]);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let rows: Vec<_> = profile.vectors.iter().map(|row| (&*row.name, row.different)).collect();
+    assert_eq!(rows, [("xmm1", 3), ("ymm0", 1), ("zmm1", 3), ("zmm17", 3), ("k1", 3)]);
+    let [_, _, first, last] = profile.vectors[2].cells();
+    assert_eq!(first, format!("0x{:0127x}5", 0));
+    assert_eq!(last, format!("0x{:016x}{:0111x}5", 2, 0));
+    assert_eq!(profile.vectors[4].cells()[2..], ["0x0000000000000000", "0x0000000000000002"]);
+    let csv = render(&whole, &Context::default(), Format::Csv);
+    for part in ["different values of zmm17,3,3", "different values of k1,3,3"] {
+        assert!(csv.contains(part), "{part}: {csv}");
+    }
+    let json = render(&whole, &Context::default(), Format::Json);
+    for key in ["ymm", "zmm", "hi16_zmm", "opmasks"] {
+        assert!(json.contains(&format!("\"{key}\":")), "{key}: {json}");
+    }
 }

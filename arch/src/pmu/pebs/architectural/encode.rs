@@ -22,17 +22,11 @@ impl Architectural<'_> {
             words.extend(registers);
             words.extend([self.shadow_stack.unwrap_or(0), 0]);
         }
-        let vectors: [(Contents, Option<&[u64]>); 5] = [
-            (Contents::XMM, common.vectors.map(|all| &all[..])),
-            (Contents::YMM_UPPER, self.ymm_upper.map(|all| &all[..])),
-            (Contents::MASKS, self.masks.map(|all| &all[..])),
-            (Contents::ZMM_UPPER, self.zmm_upper.map(|all| &all[..])),
-            (Contents::ZMM_HIGH, self.zmm_high.map(|all| &all[..])),
-        ];
-        if vectors.iter().any(|(_, all)| all.is_some()) {
+        let vectors = self.beyond.with(common.vectors);
+        if vectors.iter().any(Option::is_some) {
             words.extend([0; STATE_WORDS]);
         }
-        for (group, all) in vectors {
+        for ((_, group), all) in Contents::OF_VECTORS.into_iter().zip(vectors) {
             contents.set(group, all.is_some());
             words.extend(all.into_iter().flatten());
         }

@@ -54,10 +54,10 @@ fn s1_every_group_of_an_architectural_record_is_where_linux_has_it() {
     assert_eq!(general.registers, core::array::from_fn(|n| at(18 + n)));
     // After two words of XSTATE.
     assert_eq!(common.vectors.unwrap()[..], (38..70).map(at).collect::<Vec<_>>());
-    assert_eq!(seen.ymm_upper.unwrap()[..], (70..102).map(at).collect::<Vec<_>>());
-    assert_eq!(seen.masks.unwrap()[..], (102..110).map(at).collect::<Vec<_>>());
-    assert_eq!(seen.zmm_upper.unwrap()[..], (110..174).map(at).collect::<Vec<_>>());
-    assert_eq!(seen.zmm_high.unwrap()[..], (174..302).map(at).collect::<Vec<_>>());
+    assert_eq!(seen.beyond.ymm_upper.unwrap()[..], (70..102).map(at).collect::<Vec<_>>());
+    assert_eq!(seen.beyond.masks.unwrap()[..], (102..110).map(at).collect::<Vec<_>>());
+    assert_eq!(seen.beyond.zmm_upper.unwrap()[..], (110..174).map(at).collect::<Vec<_>>());
+    assert_eq!(seen.beyond.zmm_high.unwrap()[..], (174..302).map(at).collect::<Vec<_>>());
     let branches = [[at(308), at(309), at(310)], [at(311), at(312), at(313)]];
     assert_eq!(common.branches, branches);
     let snapshot = common.snapshot.unwrap();
@@ -225,7 +225,10 @@ proptest! {
         access: Option<[u64; 4]>,
         general: Option<[u64; 19]>,
         vectors: Option<[u64; 32]>,
+        upper: Option<[u64; 32]>,
         masks: Option<[u64; 8]>,
+        zmm: Option<[u64; 32]>,
+        high: Option<[u64; 32]>,
         branches in prop::collection::vec(any::<[u64; 3]>(), 0..40),
         counters: Option<[u64; 3]>,
         metrics: Option<[u64; 2]>,
@@ -234,6 +237,9 @@ proptest! {
         let mask = if counters.is_some() { 1 << 7 } else { 0 };
         let snapshot = Snapshot { general: mask | mask >> 3, fixed: mask >> 6, values: &values, metrics };
         let snapshot = (counters.is_some() || metrics.is_some()).then_some(snapshot);
+        // Arrays of 64 and 128 have no strategy of their own.
+        let zmm: Option<[u64; 64]> = zmm.map(|half| core::array::from_fn(|n| half[n % 32] ^ n as u64));
+        let high: Option<[u64; 128]> = high.map(|part| core::array::from_fn(|n| part[n % 32] ^ n as u64));
         let seen = Architectural {
             common: Adaptive {
                 ip,
@@ -253,7 +259,12 @@ proptest! {
                 snapshot,
             },
             shadow_stack: general.map(|all| all[18]),
-            masks: masks.as_ref(),
+            beyond: BeyondXmm {
+                ymm_upper: upper.as_ref(),
+                masks: masks.as_ref(),
+                zmm_upper: zmm.as_ref(),
+                zmm_high: high.as_ref(),
+            },
             fragments: 1,
             ..Architectural::default()
         };

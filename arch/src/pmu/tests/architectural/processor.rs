@@ -24,7 +24,7 @@ impl Small {
             counters.chain(fixed).chain(others).map(|msr| (msr, 0)).collect();
         // Format 15, full-width writes.
         msrs.insert(0x345, 0x2f00);
-        Self { msrs, armed: Vec::new(), groups: 0x6002_0378, interrupts: 0 }
+        Self { msrs, armed: Vec::new(), groups: 0x60e6_0378, interrupts: 0 }
     }
 
     pub(super) fn get(&self, msr: u32) -> u64 {
@@ -80,9 +80,18 @@ impl Small {
             words.extend((0..16).map(|r| 100 * n + r));
             words.extend([0xdead, 0]);
         }
-        if config >> 49 & 1 != 0 {
-            words.extend([2, 0]);
-            words.extend((0..32).map(|half| 1000 * n + half));
+        // XMM, the upper halves of YMM, masks, the upper halves of ZMM, ZMM16 to ZMM31: each by its own thousands.
+        let vectors = [(49, 32), (50, 32), (53, 8), (54, 64), (55, 128)];
+        let states = [1, 2, 5, 6, 7];
+        let there = |bit: u32| config >> bit & 1 != 0;
+        if vectors.iter().any(|(bit, _)| there(*bit)) {
+            let all = vectors.iter().zip(states).filter(|((bit, _), _)| there(*bit));
+            words.extend([all.map(|(_, state)| 1 << state).sum(), 0]);
+        }
+        for (group, (bit, count)) in (1..).zip(vectors) {
+            if there(bit) {
+                words.extend((0..count).map(|word| 1000 * n * group + word));
+            }
         }
         if config >> 40 & 3 == 3 {
             words.extend([0, 1, 4, 0, 0, 0]);

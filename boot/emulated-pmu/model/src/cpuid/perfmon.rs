@@ -5,6 +5,9 @@ use crate::Pmu;
 use crate::model::LbrKind;
 use crate::mutation::Mutation;
 
+/// The sub-leaf of leaf 0x23 whose EBX has the groups of architectural PEBS.
+const RECORD_GROUPS: u32 = 4;
+
 impl Pmu {
     pub(super) fn leaf_a(&self) -> CpuidResult {
         let Some(intel) = self.spec().intel() else {
@@ -29,7 +32,12 @@ impl Pmu {
 
     pub(super) fn leaf_23(&self, subleaf: u32) -> CpuidResult {
         let leaf = self.spec().intel().and_then(|intel| intel.leaf_23);
-        leaf.and_then(|leaf| leaf.get(subleaf as usize).copied())
-            .map_or(CpuidResult::ZERO, CpuidResult::new)
+        leaf.and_then(|leaf| leaf.get(subleaf as usize).copied()).map_or(
+            CpuidResult::ZERO,
+            |[eax, ebx, ecx, edx]| {
+                let ebx = if subleaf == RECORD_GROUPS { self.there(ebx) } else { ebx };
+                CpuidResult::new([eax, ebx, ecx, edx])
+            },
+        )
     }
 }

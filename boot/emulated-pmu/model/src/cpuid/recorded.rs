@@ -130,7 +130,7 @@ impl Pmu {
                 CpuidResult { eax, ebx, ..seen }
             }
             (1 | 3, ..) => seen,
-            (4, Some(facts), _) => CpuidResult::new([0, facts.groups, 0, 0]),
+            (4, Some(facts), _) => CpuidResult::new([0, self.there(facts.groups), 0, 0]),
             (5, Some(facts), Some(pebs)) => {
                 let [enable, precise] = [pebs.enable, facts.distribution];
                 let fixed = |bits: u64| (bits >> 32) as u32;

@@ -89,6 +89,7 @@ impl Pmu {
         let pebs = self.pebs();
         let can = pebs.is_some_and(|pebs| pebs.enable & which.bit() != 0);
         let groups = pebs.and_then(|pebs| pebs.architectural).map_or(0, |facts| facts.groups);
+        let groups = self.there(groups);
         let enable = if can { arch::ENABLE } else { 0 };
         let valid = RELOAD | u64::from(groups) << 32 | enable;
         let value = self.without_reserved(msr, value, valid)?;
@@ -120,10 +121,30 @@ impl Pmu {
         self.armed &= self.pebs_enable;
     }
 
-    /// Whether a counter that writes records requests the vector registers.
-    pub(super) fn asks_for_vectors(&self) -> bool {
+    /// The machine has no AVX: records have no upper halves of YMM registers, and sub-leaf 4 of leaf 0x23 says so.
+    pub fn withhold_upper_halves(&mut self) {
+        self.withheld_groups = arch::YMM_UPPER;
+    }
+
+    /// Sub-leaf 4 EBX, of these groups of the model's.
+    pub(crate) const fn there(&self, groups: u32) -> u32 {
+        groups & !((self.withheld_groups >> 32) as u32)
+    }
+
+    /// Whether a counter that writes records requests one of these groups.
+    fn asks_for(&self, groups: u64) -> bool {
         let mut on = self.each().filter(|which| self.pebs_enable & which.bit() != 0);
-        on.any(|which| self.arch_pebs.config(which) & arch::VECTORS != 0)
+        on.any(|which| self.arch_pebs.config(which) & groups != 0)
+    }
+
+    pub(super) fn asks_for_vectors(&self) -> bool {
+        self.asks_for(arch::VECTORS)
+    }
+
+    /// Whether records have the upper halves of YMM registers.
+    #[must_use]
+    pub fn records_upper_halves(&self) -> bool {
+        self.asks_for(arch::YMM_UPPER)
     }
 
     /// Writes the record of the counters `due`, all of its fragments or none, and reloads them.

@@ -20,14 +20,15 @@ const LATENCY_VALID: u64 = 1 << 16;
 const BASIC: usize = 6;
 const AUXILIARY: usize = 8;
 const REGISTERS: usize = 20;
-const VECTORS: usize = 2 + STATE;
+const VECTORS: usize = 2 + 2 * STATE;
 const BRANCHES: usize = 6;
 const COUNTERS: usize = 2;
 /// Branch records for each step of their field, and what it has for all of them.
 const BRANCHES_A_STEP: usize = 8;
 const ALL_BRANCHES: u64 = 3;
-/// The state of the vector group: XMM, as a component of XSAVE's.
+/// The states of the vector groups: XMM, and the upper halves of YMM, as components of XSAVE's.
 const SSE: u64 = 1 << 1;
+const AVX: u64 = 1 << 2;
 /// What the counters' header says of metrics that are there.
 const BOTH_METRICS: u64 = 3;
 /// Most words of a record: two fragments, with all groups, 32 branches, every counter and the metrics, and one to fill up with.
@@ -117,10 +118,8 @@ impl Pmu {
             // There is no shadow stack.
             record.put(&[0, 0]);
         }
-        if config & arch::VECTORS != 0 {
-            record.group(arch::VECTORS, VECTORS, continued);
-            record.put(&[SSE, 0]);
-            record.put(&retired.vectors);
+        if config & (arch::VECTORS | arch::YMM_UPPER) != 0 {
+            self.put_vectors(config, retired, continued, &mut record);
         }
         if config & arch::BRANCHES != 0 {
             self.put_branches(config & arch::BRANCHES, continued, &mut record);
@@ -145,6 +144,33 @@ impl Pmu {
             false => asking.fold(0, |groups, which| groups | self.arch_pebs.config(which)),
         };
         config & !missing
+    }
+
+    /// The vector registers: which states they are, and the registers. Upper halves that software has not enabled are 0, and no state.
+    fn put_vectors(
+        &self,
+        config: u64,
+        retired: &Retirement,
+        continued: u64,
+        record: &mut Fragments,
+    ) {
+        let lost = self.is(Mutation::ApebsUpperHalvesLost);
+        let missing = if lost { arch::YMM_UPPER } else { 0 };
+        let groups = config & (arch::VECTORS | arch::YMM_UPPER) & !missing;
+        if groups == 0 {
+            return;
+        }
+        record.group(groups, 2 + groups.count_ones() as usize * STATE, continued);
+        let (xmm, upper) = (groups & arch::VECTORS != 0, groups & arch::YMM_UPPER != 0);
+        let sse = if xmm { SSE } else { 0 };
+        let avx = if upper && retired.ymm_upper.is_some() { AVX } else { 0 };
+        record.put(&[sse | avx, 0]);
+        if xmm {
+            record.put(&retired.vectors);
+        }
+        if upper {
+            record.put(&retired.ymm_upper.unwrap_or([0; STATE]));
+        }
     }
 
     /// The branch records: their control and depth, the last one before an interrupt, and the newest ones first.

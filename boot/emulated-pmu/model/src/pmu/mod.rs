@@ -74,6 +74,8 @@ pub struct Pmu {
     pebs_enable: u64,
     pebs_data_config: u64,
     arch_pebs: ArchPebs,
+    /// Groups of architectural PEBS that the machine beneath cannot fill.
+    withheld_groups: u64,
     ibs: Ibs,
     qualifiers: Qualifiers,
     has_qualifiers: bool,
@@ -134,6 +136,7 @@ impl Pmu {
             pebs_enable: 0,
             pebs_data_config: 0,
             arch_pebs: ArchPebs::RESET,
+            withheld_groups: 0,
             ibs: Ibs::RESET,
             qualifiers: Qualifiers::RESET,
             has_qualifiers: true,

@@ -52,6 +52,9 @@ pub struct Retirement {
     pub tsc: u64,
     /// XMM0 to XMM15, two words each, the lower one first. Of use where [`Pmu::records_vectors`].
     pub vectors: [u64; STATE],
+    /// The upper halves of YMM0 to YMM15, two words each, the lower one first; `None` if software has not enabled AVX in XCR0.
+    /// Of use where [`Pmu::records_upper_halves`].
+    pub ymm_upper: Option<[u64; STATE]>,
     /// What AMD's samples tell of it. Of use where there is instruction-based sampling.
     pub sampled: Sampled,
 }

@@ -15,6 +15,7 @@ pub const RECORDS: u64 = 1 << 63;
 pub const AUX: u64 = 1 << 62;
 pub const GPR: u64 = 1 << 61;
 pub const XMM: u64 = 1 << 49;
+pub const YMM_UPPER: u64 = 1 << 50;
 /// The header of a record: 64-bit mode, and that another fragment follows.
 pub const MODE_64: u64 = 1 << 30;
 pub const CONTINUED: u64 = 1 << 31;

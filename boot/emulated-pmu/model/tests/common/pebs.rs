@@ -93,6 +93,7 @@ pub fn instruction(
         store: Some(0x20_0000),
         tsc: 5000 + number,
         vectors: core::array::from_fn(|n| 0x7000 + n as u64),
+        ymm_upper: Some(core::array::from_fn(|n| 0x8000 + n as u64)),
         ..Retirement::default()
     };
     pmu.write_record(outcome.due, &retired, area)

@@ -247,11 +247,11 @@ pub fn table(model: Model) -> Table {
             for n in 0..10 {
                 table.faulting(0x1900 + 4 * n, 0, (1 << 48) - 1);
                 table.faulting(0x1901 + 4 * n, 0, 0xFF10_FFD7_FFFF);
-                table.faulting(0x1903 + 4 * n, 0, 0xE002_0378_FFFF_FFFF);
+                table.faulting(0x1903 + 4 * n, 0, 0xE006_0378_FFFF_FFFF);
             }
             for n in 0..4 {
                 table.faulting(0x1980 + 4 * n, 0, (1 << 48) - 1);
-                table.faulting(0x1983 + 4 * n, 0, 0xE002_0378_FFFF_FFFF);
+                table.faulting(0x1983 + 4 * n, 0, 0xE006_0378_FFFF_FFFF);
             }
         }
         Model::Gracemont => {

@@ -6,7 +6,7 @@ use pmu_model::{BranchKind, Mutation, Pmu};
 
 /// Records of every second instruction, of fixed counter 0 and of general-purpose counter 1, with a threshold of 6 KiB in a buffer of 8.
 pub(super) fn architectural_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
-    use crate::common::arch_pebs::{self, BASE, CONTINUED, FULL, GPR, ON, RECORDS};
+    use crate::common::arch_pebs::{self, BASE, CONTINUED, FULL, GPR, ON, RECORDS, YMM_UPPER};
     use Mutation::*;
     const REACHED: u64 = 1 << 54;
     const VALUES: u64 = 1 << 35 | 0b11 << 36;
@@ -28,6 +28,7 @@ pub(super) fn architectural_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
     let groups = match fault {
         ApebsContinuationLost => GPR | 1 << 49 | 3 << 40,
         ApebsBranchesStale => 1 << 40,
+        ApebsUpperHalvesLost => GPR | YMM_UPPER,
         ApebsValuesReloaded => VALUES,
         _ => GPR,
     };
@@ -53,6 +54,7 @@ pub(super) fn architectural_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         ApebsFixedDead => words[3] == 1 << 32,
         ApebsSizeWrong => words[0] & 0xFFFF == 224,
         ApebsGroupMissing | ApebsGroupsOfFirst => words[0] & GPR != 0,
+        ApebsUpperHalvesLost => words[0] & YMM_UPPER != 0 && words[28] == 4,
         ApebsBranchesStale => words[14..16] == [0x1000, 0x3000],
         ApebsValuesReloaded => words[8..11] == [2, 0, 1],
         ApebsContinuationLost => words[0] & CONTINUED != 0,

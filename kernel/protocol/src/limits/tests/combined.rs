@@ -7,7 +7,7 @@ use crate::exact::Exact;
 use crate::history::History;
 use crate::memory::tests::piece;
 use crate::memory::{Fill, Memory};
-use crate::sampling::{Delivery, SampledEvent};
+use crate::sampling::{Delivery, SampledEvent, VectorRegisters};
 use crate::workload::tests::task;
 use crate::workload::{Task, Tasks};
 use alloc::vec;
@@ -46,9 +46,10 @@ fn m9_m11_a_histogram_takes_no_option_of_single_samples_and_a_timer_no_nmi() {
     assert_eq!(check(|s| s.delivery = Delivery::Nmi), Err(LimitError::TimerWithNmi));
     assert_eq!(check(|s| s.registers = 1), Err(LimitError::NeedsSamples));
     assert_eq!(check(|s| s.on_full = OnFull::Stop), Err(LimitError::NeedsSamples));
-    assert_eq!(check(|s| s.vectors = true), Err(LimitError::NeedsSamples));
+    assert_eq!(check(|s| s.vectors = vec![VectorRegisters::Ymm]), Err(LimitError::NeedsSamples));
     assert_eq!(check(|s| s.counters = vec!["cycles".into()]), Err(LimitError::NeedsSamples));
-    let besides = |s: &mut Sampling| (s.keep, s.vectors) = (Keep::Samples, true);
+    let besides =
+        |s: &mut Sampling| (s.keep, s.vectors) = (Keep::Samples, vec![VectorRegisters::Xmm]);
     assert_eq!(check(besides), Ok(()));
     let kept = |s: &mut Sampling| {
         (s.keep, s.registers, s.on_full) = (Keep::Samples, 1, OnFull::Stop);

@@ -5,6 +5,7 @@ use super::*;
 use crate::facts::{Parts, Watch};
 use crate::job::Facts;
 use crate::memory::tests::piece;
+use crate::sampling::VectorRegisters;
 use crate::workload::Task;
 use crate::workload::tests::task;
 use alloc::vec;
@@ -80,16 +81,24 @@ fn m3_a_console_is_on_the_processor_of_all_tasks() {
 
 #[test]
 fn m9_samples_with_vectors_or_counters_have_less_room() {
-    let with = |vectors, counters: &[&'static str], capacity| {
+    let with = |vectors: &[VectorRegisters], counters: &[&'static str], capacity| {
+        let vectors = vectors.to_vec();
         let counters = counters.iter().map(|one| (*one).into()).collect();
         let keep = Keep::Samples;
         check_capacity(&Sampling { keep, vectors, counters, capacity, ..sampling() }).is_ok()
     };
-    for (vectors, counters) in [(true, &[][..]), (false, &["cycles"]), (true, &["cycles"])] {
-        let both = [0, 1].map(|more| with(vectors, counters, MAX_SAMPLES_WITH_VECTORS + more));
-        assert_eq!(both, [true, false], "{vectors} {counters:?}");
+    use VectorRegisters::{Opmask, Xmm};
+    let (narrow, wide) = (MAX_SAMPLES_WITH_VECTORS, MAX_SAMPLES_WITH_WIDE_VECTORS);
+    for (vectors, counters, most) in [
+        (&[Xmm][..], &[][..], narrow),
+        (&[], &["cycles"], narrow),
+        (&[Xmm], &["cycles"], narrow),
+        (&[Xmm, Opmask], &[], wide),
+    ] {
+        let both = [0, 1].map(|more| with(vectors, counters, most + more));
+        assert_eq!(both, [true, false], "{vectors:?} {counters:?}");
     }
-    assert!(with(false, &[], MAX_SAMPLES_WITH_VECTORS + 1));
+    assert!(with(&[], &[], narrow + 1));
 }
 
 #[test]

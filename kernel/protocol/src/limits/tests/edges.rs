@@ -30,7 +30,7 @@ pub(in crate::limits) fn sampling() -> Sampling<'static> {
         branches: false,
         randomise: false,
         call_graph: None,
-        vectors: false,
+        vectors: vec![],
         counters: alloc::vec![],
         only: crate::exact::Filter::default(),
         limit_per_ms: 0,

@@ -2,6 +2,7 @@
 
 use super::is_boot;
 use crate::record::Hex;
+use crate::sampling::VectorRegisters;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,18 @@ pub struct Samples {
     /// asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vectors: Vec<Hex>,
+    /// YMM0 to YMM15 of each sample, four words each, the lowest one first; empty if they were not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ymm: Vec<Hex>,
+    /// ZMM0 to ZMM15 of each sample, eight words each, the lowest one first; empty if they were not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zmm: Vec<Hex>,
+    /// ZMM16 to ZMM31 of each sample, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hi16_zmm: Vec<Hex>,
+    /// The opmask registers K0 to K7 of each sample, a word each; empty if they were not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opmasks: Vec<Hex>,
     /// Values of counters, those of each sample in a row, in the order of `values` of the item's result; empty if they were not
     /// asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,6 +71,29 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// The list of these registers.
+    #[must_use]
+    pub const fn vectors_of(&self, registers: VectorRegisters) -> &Vec<Hex> {
+        match registers {
+            VectorRegisters::Xmm => &self.vectors,
+            VectorRegisters::Ymm => &self.ymm,
+            VectorRegisters::Zmm => &self.zmm,
+            VectorRegisters::Hi16Zmm => &self.hi16_zmm,
+            VectorRegisters::Opmask => &self.opmasks,
+        }
+    }
+
+    /// The same, to add to.
+    pub const fn vectors_of_mut(&mut self, registers: VectorRegisters) -> &mut Vec<Hex> {
+        match registers {
+            VectorRegisters::Xmm => &mut self.vectors,
+            VectorRegisters::Ymm => &mut self.ymm,
+            VectorRegisters::Zmm => &mut self.zmm,
+            VectorRegisters::Hi16Zmm => &mut self.hi16_zmm,
+            VectorRegisters::Opmask => &mut self.opmasks,
+        }
+    }
+
     /// Appends one sample; `tsc` and address are kept as differences.
     pub fn push(&mut self, last: &mut [u64; 2], address: u64, tsc: u64, events: u32, task: u32) {
         self.addresses.push(address.wrapping_sub(last[0]) as i64);
