@@ -123,12 +123,10 @@ fn s3_s4_samples_have_metrics_of_energy_and_of_the_uncore() {
     let saw = |key: &str| counted[key].as_f64().unwrap_or(0.0);
     let instructions = saw("overflows") * saw("period") + saw("rest");
     assert!(instructions >= 12e6, "3 a turn: {counted:#}");
-    let own = row(&document, "energy_per_instruction")["value"].as_f64().unwrap();
-    let expected = joules / instructions;
-    let unit = own / expected;
-    // In joules, or in a thousandth, a millionth or a thousand-millionth of one.
-    assert!([1.0, 1e3, 1e6, 1e9].iter().any(|times| (unit / times - 1.0).abs() < 1e-9), "{unit}");
-    assert_eq!(row(&document, "ipc")["untrusted"], Value::Null, "{document:#}");
+    // In nanojoules.
+    near("energy_per_instruction", 1e9 * joules / instructions);
+    let plain = row(&document, "ipc")["untrusted"].to_string();
+    assert!(!plain.contains("include what the interrupts"), "{plain}");
     // Each form has them.
     let table = job(&toml, "skylake", "table").out;
     assert!(
@@ -166,16 +164,6 @@ fn s3_s4_what_of_a_whole_sample_cannot_be_read_is_named() {
         "{table:#?}"
     );
     assert_eq!(table.code, 1, "{table:#?}");
-    // Of little there is no energy to tell.
-    let short = json(&job(
-        &sample(
-            "events = [\"instructions\", \"energy-pkg\"]\nperiod = 997\nallow-uncounted = true\n",
-        ),
-        "skylake",
-        "json",
-    ));
-    let why = samples(&short)[0]["unread"][0]["reason"].to_string();
-    assert!(why.contains("too short for it"), "{why}");
     for (keys, why) in [
         (
             "events = [\"cycles\"]\nperiod = 997\nmetrics = [\"frequency\"]\n",

@@ -95,11 +95,11 @@ fn s3_s4_metrics_of_samples_are_of_energy_and_the_uncore_and_say_that_interrupts
     };
     let asks = [one, power, clocks];
     let rows = of_sample(&sample, &asks, Clock { hz: Some(100), of_instructions: false }).rows;
-    // Joules of both packages for 1,000 instructions, and in half a second.
+    // 4 J of both packages: in nanojoules for each of 1,000 instructions, and in half a second.
     let values: Vec<Option<f64>> = rows.iter().map(|row| row.value).collect();
-    assert_eq!(values, [Some(0.004), Some(8.0), Some(77.0)], "{rows:#?}");
+    assert_eq!(values, [Some(4e6), Some(8.0), Some(77.0)], "{rows:#?}");
     let spreads: Vec<Option<[f64; 2]>> = rows.iter().map(|row| row.spread).collect();
-    assert_eq!(spreads, [Some([0.004; 2]), None, None]);
+    assert_eq!(spreads, [Some([4e6; 2]), None, None]);
     for row in &rows {
         assert_eq!(row.untrusted, [OF_SAMPLES], "{row:?}");
     }
