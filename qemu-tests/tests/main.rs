@@ -69,6 +69,7 @@ mod random_programs;
 mod recorded;
 mod sampled_processors;
 mod sampled_tasks;
+mod sampled_whole;
 mod sampling;
 mod screen;
 mod serial_ports;

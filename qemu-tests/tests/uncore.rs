@@ -392,13 +392,3 @@ fn s3_what_of_the_uncore_does_not_fit_into_an_item_that_runs_once_is_named() {
     let called = job(&tasks("count", "metrics = [\"Info_System_MEM_Parallel_Reads\"]", 10), "json");
     assert_eq!(called.code, 1, "{called:#?}");
 }
-
-#[test]
-fn s3_samples_have_no_uncore_and_say_what_has_it() {
-    let toml = "[[sample]]\nasm = \"nop\"\nturns = 20000\nevents = [\"instructions\"]\nperiod = 997\n\
-                metrics = [\"Info_System_Socket_CLKS\"]\n";
-    let called = job(toml, "table");
-    let why = "metric Info_System_Socket_CLKS needs UNC_CLOCK.SOCKET of the uncore, which is read around [[snippet]], [[processors]], \
-               [[count]] and [[run]] only; measure the code there";
-    assert!(called.code != 0 && called.err.contains(why), "{called:#?}");
-}

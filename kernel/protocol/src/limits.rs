@@ -237,6 +237,7 @@ pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
         length("the text of a counter's event", text.len(), MAX_EVENT_BYTES)?;
     }
     let besides = !sampling.vectors.is_empty() || !sampling.counters.is_empty();
+    check_whole(&sampling.energy, &sampling.uncore)?;
     check_capacity(sampling)?;
     if !samples && (sampling.registers != 0 || besides || sampling.on_full != OnFull::Drop) {
         return Err(LimitError::NeedsSamples);

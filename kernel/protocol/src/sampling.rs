@@ -56,6 +56,12 @@ pub struct Sampling<'a> {
     /// Of which instructions the events are estimated, by the samples that are of those. Only with [`Keep::Samples`] and `precise`.
     #[serde(borrow)]
     pub only: Filter<'a>,
+    /// Energy that is read before the workload runs and after it.
+    #[serde(borrow)]
+    pub energy: Vec<Cow<'a, str>>,
+    /// Events of the uncore that are read then: one each, or several in braces that are to be counted at the same time.
+    #[serde(borrow)]
+    pub uncore: Vec<Cow<'a, str>>,
 }
 
 impl Sampling<'_> {
@@ -229,6 +235,7 @@ pub(crate) mod tests {
             registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
             stacks: bool, randomise: bool,
             vectors in prop::collection::vec(prop::sample::select(&VectorRegisters::ALL[..]), 0..6), counters in prop::collection::vec(".{0,20}", 0..4),
+            energy in prop::collection::vec(".{0,20}", 0..3), uncore in prop::collection::vec(".{0,20}", 0..3),
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
@@ -240,6 +247,8 @@ pub(crate) mod tests {
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },
                 freeze: Freeze::Software,
                 only: Filter::default(),
+                energy: energy.into_iter().map(Cow::Owned).collect(),
+                uncore: uncore.into_iter().map(Cow::Owned).collect(),
             }
         }
     }

@@ -9,6 +9,7 @@ mod sampling;
 mod snippet;
 mod suite;
 mod tasks;
+mod whole;
 
 use super::core_kinds::Part;
 use super::failure::Failure;

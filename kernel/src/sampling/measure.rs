@@ -2,7 +2,9 @@
 
 use super::log::{chunks, events_of};
 use super::parts::{Counted, Every, Part};
-use super::{Sampler, Scheduled, Session, branches, groups, memory, only, plan, precise, whole};
+use super::{
+    Around, Sampler, Scheduled, Session, branches, groups, memory, only, plan, precise, whole,
+};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
@@ -17,14 +19,16 @@ use protocol::record::{
 };
 use protocol::sampling::{Delivery, Keep, Sampling};
 
-/// Samples the item's workload. Single samples are handed to `report`, at most 1,000 at a time.
+/// Samples the item's workload. Single samples are handed to `report`, at most 1,000 at a time. `around` begins when the workload is
+/// about to run that is sampled, and ends after it, however it ended.
 ///
 /// # Errors
 /// The workload raised an exception, or cannot be sampled so.
-pub fn measure(
-    machine: &mut impl Sampler,
+pub fn measure<M: Sampler>(
+    machine: &mut M,
     index: u32,
     item: &Sampling,
+    around: &mut impl Around<M>,
     report: &mut dyn FnMut(Samples),
 ) -> Result<SampleResult, Unmeasured> {
     let clocks = machine.clocks();
@@ -51,7 +55,9 @@ pub fn measure(
     for &cpu in &cpus {
         armed.push(Part::arm(machine, cpu, item, planned.as_ref(), every)?);
     }
+    around.begin(machine);
     let (ran, parts) = run(machine, item, armed, every, scheduled);
+    around.end(machine);
     let missing = no_pmu.as_deref().map_or(Ok(()), Err);
     let counted = parts.iter().map(|part| part.count(machine, missing, every));
     let counted = counted.collect::<Result<Vec<_>, _>>()?;
@@ -205,6 +211,9 @@ impl Gathered<'_> {
             outcomes_elsewhere: 0,
             stacks: None,
             values: Vec::new(),
+            energy: Vec::new(),
+            uncore: Vec::new(),
+            unread: Vec::new(),
         }
     }
 }

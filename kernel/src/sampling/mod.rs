@@ -134,5 +134,19 @@ pub trait Sampler {
     fn has_emulated_pmu(&self) -> bool;
 }
 
+/// What else is read around a workload that is sampled.
+pub trait Around<M> {
+    /// The workload is about to run: its counters are programmed, and no interrupt comes yet.
+    fn begin(&mut self, machine: &mut M);
+    /// It has ended, and no interrupt comes any more.
+    fn end(&mut self, machine: &mut M);
+}
+
+/// Nothing.
+impl<M> Around<M> for () {
+    fn begin(&mut self, _: &mut M) {}
+    fn end(&mut self, _: &mut M) {}
+}
+
 #[cfg(test)]
 mod tests;

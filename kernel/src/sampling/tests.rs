@@ -1,5 +1,6 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod around;
 mod branches;
 mod edges;
 mod faults;
@@ -75,6 +76,8 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         delivery: sampling::Delivery::Fixed,
         freeze: sampling::Freeze::Auto,
         registers: 0,
+        energy: Vec::new(),
+        uncore: Vec::new(),
         limit_per_ms: 0,
         precise: false,
         branches: false,
@@ -95,12 +98,12 @@ fn hosts() -> impl Iterator<Item = (Model, Host)> {
 
 fn run(host: &mut Host, item: &Sampling) -> (SampleResult, Vec<Samples>) {
     let mut chunks = Vec::new();
-    let result = measure(host, 3, item, &mut |chunk| chunks.push(chunk));
+    let result = measure(host, 3, item, &mut (), &mut |chunk| chunks.push(chunk));
     (result.unwrap_or_else(|error| panic!("{error:?}")), chunks)
 }
 
 fn refused(item: &Sampling) -> String {
-    match measure(&mut Host::new(Model::Skylake), 0, item, &mut |_| ()) {
+    match measure(&mut Host::new(Model::Skylake), 0, item, &mut (), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => text,
         other => panic!("{other:?}"),
     }

@@ -100,7 +100,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Samples have no counters to spare, so their metrics are of the events that are sampled.
+/// Samples have no counters to spare, so their metrics are of the events that are sampled, of energy and of the uncore.
 fn of_sample(
     sample: &mut SampleFile,
     target: &Target,
@@ -109,11 +109,15 @@ fn of_sample(
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &sample.code.metrics)?;
-    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.beside_samples());
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_latencies());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
     let asks = asks.into_iter().map(|one| one.among(&sampled));
-    Ok(asks.collect::<Result<_, _>>().map(|asks| sample.code.asks = asks))
+    let asks: Result<Vec<Ask>, String> = asks.collect();
+    Ok(asks.map(|asks| {
+        whole::add(&mut sample.whole, of_whole(&asks));
+        sample.code.asks = asks;
+    }))
 }
 
 /// A run of tasks has no counters of its processors, so it has metrics of energy, of the uncore and of time.

@@ -34,11 +34,13 @@ pub struct SampleFile {
     pub(super) code: SnippetFile,
     /// The events' texts, in the order of those of `sampling`.
     pub(super) texts: Vec<EventText>,
+    /// Energy and events of the uncore, which are of the whole item.
+    pub(super) whole: Vec<EventText>,
     /// Turns of the code.
     turns: u64,
     /// Its tasks; `None`: the code is the only one.
     tasks: Option<WorkloadFile>,
-    /// Everything else; its workload is empty.
+    /// Everything else; its workload is empty, and so are its energy and its uncore.
     sampling: Sampling<'static>,
 }
 
@@ -87,7 +89,9 @@ impl FileItem for SampleFile {
 
     fn check_expected(&self, source: &str) -> Result<(), JobError> {
         let tasks = self.tasks.iter().flat_map(|tasks| &tasks.tasks);
-        let whole = tasks.map(|task| format!("turns, task {}", task.name)).collect();
+        let mut whole: Vec<String> =
+            tasks.map(|task| format!("turns, task {}", task.name)).collect();
+        whole.extend(Names::of_events(self.whole.iter()));
         let mut events = Names::of_events(self.texts.iter());
         events.extend((self.sampling.interval_ns != 0).then(|| "timer".to_string()));
         let behind = &[", overflows", ", samples", ", dropped", ", estimate"];

@@ -13,6 +13,7 @@ use crate::render::{self, Context};
 use crate::samples::memory::class;
 use crate::samples::{Profile, data, retired};
 use protocol::job::Sampling;
+use protocol::kinds::ItemRecord;
 use protocol::record::SampleResult;
 
 impl Planned for Sampling<'_> {
@@ -79,7 +80,9 @@ impl Shown for SampleResult {
             let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
             point.push("sampled", data);
         }
-        point.uncounted(&self.uncounted)
+        render::energy::push(&mut point, &self.energy);
+        render::uncore::push(&mut point, &self.uncore);
+        point.uncounted(&self.uncounted())
     }
 
     fn csv(&self, report: &Report, verdict: &str) -> Vec<Row> {
@@ -115,7 +118,9 @@ impl Shown for SampleResult {
             let event = format!("branch from {:#x} to {:#x}", one.from.0, one.to.0);
             rows.push(row(event, one.count, ""));
         }
-        rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
+        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
+        rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted()));
         rows
     }
 

@@ -1,13 +1,17 @@
 //! Counts beside samples as metrics take them: what the counters saw that were sampled by, and what counters without interrupts
 //! counted of the same events meanwhile.
 
-use super::counted::{metric, result};
+use super::counted::{metric, of_energy, of_uncore, result};
 use super::evaluate::{Clock, ItemMetrics, of_item};
 use super::request::Ask;
+use protocol::kinds::ItemRecord;
 use protocol::record::{Counting, Metric, SampleResult, SampledCount, SnippetResult};
 
 /// Events whose other counts are combined at most: as many as there are counters on any processor.
 const MOST: usize = 12;
+
+/// What stands with energy and the uncore.
+const OF_SAMPLES: &str = "energy and the uncore are of everything that ran, and include what the interrupts and records of samples took";
 
 /// The metrics of a sample. Each is of what the sampled counters saw; its spread reaches to what it is with the counts of those
 /// that raised no interrupts.
@@ -18,6 +22,13 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
         let own = |event: &str| ask.events().any(|text| text == event);
         let counts: Vec<&SampledCount> =
             sample.events.iter().filter(|count| own(&count.event)).collect();
+        if row.value.is_some() && ask.is_of_whole() {
+            row.untrusted.push(OF_SAMPLES.to_string());
+        }
+        if counts.is_empty() {
+            // There is one reading of energy and of the uncore.
+            continue;
+        }
         let (Some(value), true) = (row.value, counts.len() <= MOST) else { continue };
         let unknown = counts.iter().filter(|count| count.witness.is_none());
         row.untrusted.extend(unknown.map(|count| {
@@ -60,8 +71,9 @@ fn figures(sample: &SampleResult, flipped: &dyn Fn(&str) -> bool) -> SnippetResu
         let value = count.witness.filter(|_| flipped(&count.event)).unwrap_or_else(|| saw(count));
         Some(metric(&count.event, value as f64, Some(counting)))
     };
-    let metrics = sample.events.iter().filter_map(figure).collect();
-    let (name, uncounted) = (sample.name.clone(), sample.uncounted.clone());
+    let of_whole = of_energy(&sample.energy).into_iter().chain(of_uncore(&sample.uncore));
+    let metrics = sample.events.iter().filter_map(figure).chain(of_whole).collect();
+    let (name, uncounted) = (sample.name.clone(), sample.uncounted());
     result(sample.item, name, metrics, uncounted, (sample.emulated, sample.tsc))
 }
 

@@ -116,7 +116,7 @@ fn figures_of(
 }
 
 /// Energy of everything that ran: the sum of all packages.
-fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
+pub(super) fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
     let mut sums: Vec<Metric> = Vec::new();
     for one in all {
         let same = sums.iter_mut().find(|other| other.event == one.event);
@@ -142,7 +142,7 @@ fn of_energy(all: &[CountedEnergy]) -> Vec<Metric> {
 }
 
 /// Events of the uncore, of everything that ran: the sum of all packages; and the ticks meanwhile.
-fn of_uncore(all: &[CountedUncore]) -> Vec<Metric> {
+pub(super) fn of_uncore(all: &[CountedUncore]) -> Vec<Metric> {
     let mut sums: Vec<Metric> = Vec::new();
     for (event, count) in CountedUncore::sums(all) {
         // Those of a package alone have another name than the event.

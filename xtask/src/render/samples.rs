@@ -57,6 +57,10 @@ fn section(profile: &Profile, columns: Width) -> String {
     if let Some(table) = processors::accounts(result) {
         let _ = writeln!(out, "{}", fit(table, columns));
     }
+    let energy = result.energy.iter().map(super::energy::line);
+    for line in energy.chain(result.uncore.iter().map(super::uncore::line)) {
+        let _ = writeln!(out, "{line}");
+    }
     for warning in warnings(result) {
         let _ = writeln!(out, "{}: {warning}", paint(WARNING, "note"));
     }
@@ -165,6 +169,9 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
     }
     for one in &result.uncounted {
         said.push(format!("not sampled by {}: {}", one.event, one.reason));
+    }
+    for one in &result.unread {
+        said.push(format!("not counted: {}: {}", one.event, one.reason));
     }
     for one in &result.events {
         said.extend(one.qualified.iter().map(|what| format!("{}, {what}", one.event)));

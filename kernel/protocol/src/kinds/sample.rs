@@ -1,5 +1,6 @@
 //! Workloads that are sampled while they run.
 
+use super::tasks::{of_energy, of_uncore};
 use super::{Item, ItemRecord, JobPart, head};
 use crate::job::Sampling;
 use crate::limits::{self, LimitError};
@@ -30,7 +31,7 @@ impl ItemRecord for SampleResult {
         matches!(item, Item::Sample(_))
     }
 
-    /// What each counter saw, and what became of its overflows.
+    /// What each counter saw, and what became of its overflows; what was read of the whole item.
     fn figures(&self) -> Vec<Figure> {
         let number = |value: u64| Some(value as f64);
         let mut all = Vec::new();
@@ -52,11 +53,13 @@ impl ItemRecord for SampleResult {
         all.extend(
             turns.map(|task| figure(format!("turns, task {}", task.name), number(task.turns))),
         );
+        all.extend(of_energy(&self.energy));
+        all.extend(of_uncore(&self.uncore));
         all
     }
 
     fn uncounted(&self) -> Vec<Uncounted> {
-        self.uncounted.clone()
+        [&self.uncounted[..], &self.unread].concat()
     }
 
     fn tasks(&self) -> &[TaskResult] {

@@ -14,7 +14,7 @@ pub use data::{DataCount, SourceCount};
 pub use samples::Samples;
 pub use stacks::{SampledStacks, StackCount};
 
-use super::{Miss, TaskResult, Ticks, Uncounted, Verdict};
+use super::{CountedEnergy, CountedUncore, Miss, TaskResult, Ticks, Uncounted, Verdict};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -132,6 +132,15 @@ pub struct SampleResult {
     /// The events whose counters' values stand with each sample, in the order of `values` there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
+    /// Energy that was used while the workload ran, by everything that ran: the interrupts of its samples too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<CountedEnergy>,
+    /// Events of the uncore, of everything that ran meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncore: Vec<CountedUncore>,
+    /// Energy and events of the uncore that could not be read, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<Uncounted>,
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -43,7 +43,7 @@ fn m8_a_period_of_one_is_taken_in_ring_3_and_of_two_with_records() {
     let (result, _) = run(&mut Host::new(Model::Core2), &precise(2));
     assert_eq!(result.events[0].period, 2);
     let Err(Unmeasured::Refused(text)) =
-        measure(&mut Host::new(Model::Core2), 0, &precise(1), &mut |_| ())
+        measure(&mut Host::new(Model::Core2), 0, &precise(1), &mut (), &mut |_| ())
     else {
         panic!("a period of 1 leaves nothing between two records")
     };
@@ -54,7 +54,7 @@ fn m8_a_period_of_one_is_taken_in_ring_3_and_of_two_with_records() {
 #[test]
 fn c7_an_event_that_is_not_precise_is_refused_without_a_table_too() {
     let item = Sampling { precise: true, ..item(&[event("r00c4", 100)], 1000) };
-    let said = match measure(&mut Host::new(Model::Core2), 0, &item, &mut |_| ()) {
+    let said = match measure(&mut Host::new(Model::Core2), 0, &item, &mut (), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => text,
         Ok(result) => result.uncounted.iter().map(|one| one.reason.as_str()).collect(),
         Err(other) => panic!("{other:?}"),
@@ -135,7 +135,8 @@ fn m8_without_a_pmu_there_is_the_timer_or_a_reason() {
         item(&[event(RETIRED, 100)], 100),
         Sampling { interval_ns: 100_000, ..item(&[event(RETIRED, 100)], 100) },
     ] {
-        let Err(Unmeasured::Refused(text)) = measure(&mut host, 0, &item, &mut |_| ()) else {
+        let Err(Unmeasured::Refused(text)) = measure(&mut host, 0, &item, &mut (), &mut |_| ())
+        else {
             panic!("{:?}", item.events)
         };
         assert!(text.contains("there is no PMU"), "{text}");

@@ -8,7 +8,7 @@ use pmu_model::Mutation;
 fn sampled(model: Model, fault: Mutation) -> Result<SampleResult, String> {
     let mut host = Host::with(model, fault).map_err(|missing| missing.to_string())?;
     let item = item(&[event(RETIRED, 77)], 100);
-    match measure(&mut host, 0, &item, &mut |_| ()) {
+    match measure(&mut host, 0, &item, &mut (), &mut |_| ()) {
         Ok(result) => Ok(result),
         Err(Unmeasured::Refused(text)) => Err(text),
         Err(other) => panic!("{model:?} {fault:?}: {other:?}"),
@@ -80,7 +80,7 @@ fn i4_a_sum_that_differs_from_its_witness_is_said() {
 fn i3_interrupts_that_never_stop_are_cut_off_and_named() {
     let mut host = Host::with(Model::Skylake, Mutation::PmiNeverStops).unwrap();
     let item = item(&[event(RETIRED, 77)], 500);
-    let Err(Unmeasured::Refused(text)) = measure(&mut host, 0, &item, &mut |_| ()) else {
+    let Err(Unmeasured::Refused(text)) = measure(&mut host, 0, &item, &mut (), &mut |_| ()) else {
         panic!("it is not refused");
     };
     // A thousand more than those with an overflow.
@@ -100,7 +100,8 @@ fn m8_a_timer_samples_without_a_pmu() {
     assert!(timer.event == "timer" && timer.overflows >= 22 && timer.samples == timer.overflows);
     assert_eq!(result.capability.culprit, "there is no PMU: none");
     assert!(!result.emulated && !result.capability.overflow_interrupt);
-    let refused = measure(&mut host, 0, &self::item(&[event(RETIRED, 77)], 1), &mut |_| ());
+    let refused =
+        measure(&mut host, 0, &self::item(&[event(RETIRED, 77)], 1), &mut (), &mut |_| ());
     assert!(matches!(refused, Err(Unmeasured::Refused(text)) if text.contains("no PMU")));
 }
 

@@ -169,7 +169,8 @@ fn s1_golden_cove_counts_the_auxiliary_event_beside() {
     all.push(event("mem-loads", 64));
     let mut item = item(&all, 100);
     item.workload.tasks[0].body = Cow::Borrowed(&[FAR]);
-    let said = match measure(&mut Host::new(Model::SapphireRapids), 0, &item, &mut |_| ()) {
+    let said = match measure(&mut Host::new(Model::SapphireRapids), 0, &item, &mut (), &mut |_| ())
+    {
         Err(Unmeasured::Refused(text)) => text,
         other => panic!("{other:?}"),
     };
@@ -187,7 +188,8 @@ fn c7_s1_requests_of_one_word_are_refused_with_the_nearest() {
         (Model::Skylake, "mem-stores:ldlat=30", "is nothing that"),
         (Model::Zen4, "mem-loads:u", "every ring"),
     ] {
-        let said = match measure(&mut Host::new(model), 0, &of(text, &[LOAD]), &mut |_| ()) {
+        let said = match measure(&mut Host::new(model), 0, &of(text, &[LOAD]), &mut (), &mut |_| ())
+        {
             Err(Unmeasured::Refused(text)) => text,
             other => panic!("{model:?} {text}: {other:?}"),
         };
@@ -232,7 +234,7 @@ fn s1_m5_mem_stores_of_sandy_bridge_are_precise_stores() {
     assert_eq!((source.tlb_miss, source.locked), (Some(false), Some(false)), "both are told");
     // Other counters have no such event.
     let elsewhere = of("mem-stores:counter=2", &[STORE]);
-    match measure(&mut sandy_bridge(), 0, &elsewhere, &mut |_| ()) {
+    match measure(&mut sandy_bridge(), 0, &elsewhere, &mut (), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => assert!(text.contains("only counter 3"), "{text}"),
         other => panic!("{other:?}"),
     }

@@ -123,14 +123,19 @@ fn i5_m9_records_belong_to_the_task_that_ran() {
 
 #[test]
 fn c7_what_pebs_cannot_do_is_refused_with_the_reason() {
-    let refused =
-        |model, item: &Sampling| match measure(&mut Host::new(model), 0, item, &mut |_| ()) {
-            Err(Unmeasured::Refused(text)) => text,
-            other => panic!("{other:?}"),
-        };
+    let refused = |model, item: &Sampling| match measure(
+        &mut Host::new(model),
+        0,
+        item,
+        &mut (),
+        &mut |_| (),
+    ) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    };
     assert!(refused(Model::Zen4, &precise("r00c0", 64, 1)).contains("IBS samples by"));
     let mut without = Host::with(Model::IceLake, Mutation::PebsEnableAbsent).unwrap();
-    match measure(&mut without, 0, &precise("r00c0", 64, 1), &mut |_| ()) {
+    match measure(&mut without, 0, &precise("r00c0", 64, 1), &mut (), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => assert!(text.contains("no PEBS"), "{text}"),
         other => panic!("{other:?}"),
     }
@@ -229,7 +234,7 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
         let mut item = precise(text, 77, 10);
         item.keep = Keep::Samples;
         change(&mut item);
-        match measure(&mut host(model), 0, &item, &mut |_| ()) {
+        match measure(&mut host(model), 0, &item, &mut (), &mut |_| ()) {
             Err(Unmeasured::Refused(reason)) => reason,
             other => panic!("{model:?}: {other:?}"),
         }
@@ -303,7 +308,13 @@ fn s1_vectors_and_counters_are_refused_by_name_where_records_have_none() {
 #[test]
 fn s1_a_period_that_architectural_pebs_cannot_reload_is_refused() {
     let of = |period| {
-        measure(&mut Host::new(Model::CougarCove), 0, &precise("r00c0", period, 10), &mut |_| ())
+        measure(
+            &mut Host::new(Model::CougarCove),
+            0,
+            &precise("r00c0", period, 10),
+            &mut (),
+            &mut |_| (),
+        )
     };
     let longest = of((1 << 31) + 1).expect("the longest");
     assert_eq!(
@@ -319,5 +330,5 @@ fn s1_a_period_that_architectural_pebs_cannot_reload_is_refused() {
     }
     // Adaptive records have a reset value of the counter's width.
     let item = precise("r00c0", (1 << 31) + 2, 10);
-    assert!(measure(&mut Host::new(Model::IceLake), 0, &item, &mut |_| ()).is_ok());
+    assert!(measure(&mut Host::new(Model::IceLake), 0, &item, &mut (), &mut |_| ()).is_ok());
 }

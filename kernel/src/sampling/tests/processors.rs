@@ -83,7 +83,7 @@ fn spread(events: &[SampledEvent<'static>]) -> Sampling<'static> {
 
 fn run_on(hosts: &mut Hosts, item: &Sampling) -> (SampleResult, Vec<Samples>) {
     let mut chunks = Vec::new();
-    let result = measure(hosts, 3, item, &mut |chunk| chunks.push(chunk));
+    let result = measure(hosts, 3, item, &mut (), &mut |chunk| chunks.push(chunk));
     (result.unwrap_or_else(|error| panic!("{error:?}")), chunks)
 }
 
@@ -212,7 +212,7 @@ fn s1_m13_precise_samples_are_each_processors_own() {
 #[test]
 fn c7_what_a_processor_cannot_is_refused_with_its_number() {
     let item = spread(&[event(RETIRED, 97)]);
-    let refused = |hosts: &mut Hosts| match measure(hosts, 0, &item, &mut |_| ()) {
+    let refused = |hosts: &mut Hosts| match measure(hosts, 0, &item, &mut (), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => text,
         other => panic!("{other:?}"),
     };

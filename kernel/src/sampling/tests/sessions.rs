@@ -84,9 +84,9 @@ fn c7_what_cannot_be_sampled_is_refused_by_name() {
 fn m11_m12_samples_that_do_not_account_for_the_overflows_are_refused() {
     for (model, mut host) in hosts() {
         let item = item(&[event(RETIRED, 100)], 100);
-        assert!(measure(&mut host, 0, &item, &mut |_| ()).is_ok(), "{model:?}");
+        assert!(measure(&mut host, 0, &item, &mut (), &mut |_| ()).is_ok(), "{model:?}");
         host.forgets = true;
-        let refused = measure(&mut host, 0, &item, &mut |_| ());
+        let refused = measure(&mut host, 0, &item, &mut (), &mut |_| ());
         let Err(Unmeasured::Refused(text)) = refused else { panic!("{model:?}: {refused:?}") };
         assert!(text.contains("10 overflows, but 0 samples"), "{model:?}: {text}");
     }

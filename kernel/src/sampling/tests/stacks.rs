@@ -72,7 +72,13 @@ fn s2_records_have_the_branches_of_their_own_instant() {
 
 #[test]
 fn c7_s2_call_graphs_are_refused_with_the_nearest() {
-    let said = |model, item: &Sampling| match measure(&mut Host::new(model), 0, item, &mut |_| ()) {
+    let said = |model, item: &Sampling| match measure(
+        &mut Host::new(model),
+        0,
+        item,
+        &mut (),
+        &mut |_| (),
+    ) {
         Err(Unmeasured::Refused(text)) => text,
         other => panic!("{model:?}: {other:?}"),
     };

@@ -8,6 +8,7 @@ use crate::job::expect::CriteriaFile;
 use crate::job::file::{Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
 use crate::job::function::{FunctionFile, RawFunction};
 use crate::job::only::RawOnly;
+use crate::job::whole::{self, is_whole};
 use crate::job::workload::{DEFAULT_LIMIT_US, TaskFile, WorkloadFile};
 use protocol::sampling::{Rate, SampledEvent, Sampling};
 use protocol::workload::Workload;
@@ -20,7 +21,7 @@ pub(super) fn decide(
     text: &Text,
     source: &str,
 ) -> Result<SampleFile, JobError> {
-    let whole = lines(text, &spanned.span());
+    let place = lines(text, &spanned.span());
     let at = spanned.span().start;
     let wrong = |message: String| {
         let (line, column) = position(text, at);
@@ -39,8 +40,19 @@ pub(super) fn decide(
     };
     let common = rate("the sample", raw.period, raw.frequency)?;
     let (mut events, mut texts) = (Vec::new(), Vec::new());
+    let mut of_whole = Vec::new();
     for event in std::mem::take(&mut raw.events) {
         let (event, own) = match event {
+            RawEvent::Plain(event) if is_whole(&event) => {
+                whole::add(&mut of_whole, [event]);
+                continue;
+            }
+            RawEvent::Own(OwnRate { event, .. }) if is_whole(&event) => {
+                return Err(wrong(format!(
+                    "{event}: {} is read before the code and after it, and no sample is taken by it: write the event alone",
+                    whole::what(&event)
+                )));
+            }
             RawEvent::Plain(event) => (event, None),
             RawEvent::Own(OwnRate { event, period, frequency, latency }) => {
                 let own = rate(&event.to_string(), period, frequency)?;
@@ -70,11 +82,11 @@ pub(super) fn decide(
         teardown: raw.teardown.take(),
     };
     let tasks = match function.decide(source).map_err(wrong)? {
-        Some(function) => Some(of_function(&raw, function, &whole, source).map_err(wrong)?),
+        Some(function) => Some(of_function(&raw, function, &place, source).map_err(wrong)?),
         None => written_tasks(&mut raw, text, source).map_err(wrong)?,
     };
     let cpus = tasks.as_ref().map_or(1, processors);
-    let asm = raw.asm.as_ref().map_or(whole, |asm| lines(text, &asm.span()));
+    let asm = raw.asm.as_ref().map_or(place, |asm| lines(text, &asm.span()));
     let init_lines = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
     let init = raw.init.map(Spanned::into_inner).unwrap_or_default();
     let body = raw.asm.map(Spanned::into_inner).unwrap_or_default();
@@ -84,6 +96,7 @@ pub(super) fn decide(
     let criteria = CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits);
     Ok(SampleFile {
         texts,
+        whole: of_whole,
         turns: raw.turns.unwrap_or(1),
         tasks,
         sampling: Sampling {
@@ -106,6 +119,8 @@ pub(super) fn decide(
             vectors,
             counters: raw.counters.iter().map(|text| Cow::Owned(text.to_string())).collect(),
             only: raw.only.as_ref().map(RawOnly::decide).unwrap_or_default(),
+            energy: Vec::new(),
+            uncore: Vec::new(),
         },
         code: SnippetFile {
             name,
@@ -128,7 +143,7 @@ pub(super) fn decide(
             metrics: raw.metrics,
             asks: Vec::new(),
             spans: Some(Spans {
-                whole,
+                whole: place,
                 asm,
                 one_time_init: none,
                 init: init_lines,

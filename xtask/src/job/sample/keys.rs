@@ -39,7 +39,7 @@ pub(crate) struct RawSample {
     pub(super) turns: Option<u64>,
     #[schemars(with = "Option<Width>")]
     pub(super) bits: Option<Bits>,
-    /// What samples are taken by, each with a period or a frequency.
+    /// What samples are taken by, each with a period or a frequency; energy and events of the uncore, which are read of the whole.
     #[serde(default)]
     pub(super) events: Vec<RawEvent>,
     /// Events from one sample to the next, if an event does not say.
@@ -93,7 +93,7 @@ pub(crate) struct RawSample {
     pub(super) expect: Option<RawExpect>,
     pub(super) allow_uncounted: Option<bool>,
     pub(super) limits: Option<LimitTable>,
-    /// Metrics to show, of the counts beside the samples: of events that are sampled.
+    /// Metrics to show: of events that are sampled, of energy and of the uncore.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub(super) metrics: Vec<Asked>,

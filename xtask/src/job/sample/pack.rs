@@ -6,6 +6,7 @@ use crate::job::errors::JobError;
 use crate::job::file::{JobFile, PackedItem, SnippetFile};
 use crate::job::function::Programs;
 use crate::job::memory;
+use crate::job::whole;
 use crate::job::workload::{Assembled, WorkloadFile};
 use crate::job::{SOURCES, analyse, place, sources};
 use protocol::job::Item;
@@ -43,7 +44,8 @@ pub(super) fn pack(
                 (Workload { tasks: vec![task], tick_ns: 0, jitter: None }, vec![code])
             }
         };
-        let item = Item::Sample(Sampling { workload, ..sample.sampling.clone() });
+        let [energy, uncore] = whole::split(&sample.whole);
+        let item = Item::Sample(Sampling { workload, energy, uncore, ..sample.sampling.clone() });
         limits::check_item(&item).map_err(|error| {
             let of_task = sample.tasks.as_ref().and_then(|one| one.task_error(&error));
             of_task.unwrap_or_else(|| sample.code.at(&file.source, &error))

@@ -201,3 +201,39 @@ fn s1_vector_registers_are_named_by_their_kinds() {
         assert!(said.contains(part) && said.contains("line "), "{value}: {said}");
     }
 }
+
+#[test]
+fn s3_s4_energy_and_the_uncore_are_of_the_whole_sample_and_take_no_period() {
+    let requests = "uncore_arb/event=0x81,umask=1,name=requests/";
+    let with = |events: &str, rest: &str| {
+        sampling(&format!("events = [{events}]\n{rest}")).map(|(sampling, _)| sampling)
+    };
+    let group = "{uncore_arb/event=0x80,umask=1/,uncore_clock/event=0xff/}";
+    let events = format!(
+        "'energy-pkg', 'cycles', '{requests}', 'power/energy-ram/', '{group}', 'energy-pkg'"
+    );
+    let expect = "period = 100\nexpect = { requests = { max = 9 }, energy-pkg = { min = 1 } }";
+    let seen = with(&events, expect).unwrap();
+    assert_eq!(seen.events.len(), 1, "{seen:?}");
+    assert_eq!(seen.energy, ["energy-pkg", "power/energy-ram/"]);
+    assert_eq!(seen.uncore, [requests, group]);
+    for (events, rest, part) in [
+        ("'energy-pkg'", "period = 100", "nothing to sample by"),
+        (
+            "{ event = 'energy-pkg', period = 5 }",
+            "",
+            "energy-pkg: energy is read before the code and after it, and no sample is taken by it",
+        ),
+        (
+            "'cycles', { event = 'uncore_clock/event=0xff/', frequency = 5 }",
+            "period = 9",
+            "the uncore is read before the code",
+        ),
+        ("'cycles'", "period = 9\nexpect = { energy-pkg = { min = 1 } }", "energy-pkg"),
+    ] {
+        let error = with(events, rest).unwrap_err();
+        assert!(error.contains(part), "{events}: {error}");
+    }
+    // A timer needs no event beside them.
+    assert_eq!(with("'energy-pkg'", "interval-ns = 10000").unwrap().energy, ["energy-pkg"]);
+}

@@ -3,6 +3,7 @@ use crate::events::Block;
 use crate::metrics::names::{Asked, find};
 use crate::metrics::request::{Target, ask};
 use pmu_model::Model;
+use protocol::record::{CountedEnergy, CountedUncore, Uncounted};
 use serde_json::json;
 
 fn asked(name: &str, sampled: &[&str]) -> Result<Ask, String> {
@@ -56,9 +57,58 @@ fn s3_metrics_of_samples_are_of_what_is_sampled() {
     );
     let rings = refused("ipc", &["instructions:u", "cycles"]);
     assert!(rings.contains("its events are sampled in different rings"), "{rings}");
-    for name in ["power", "frequency"] {
-        let time = refused(name, &["cycles", "instructions"]);
-        assert!(time.contains("needs energy or time"), "{time}");
-    }
+    let time = refused("frequency", &["cycles", "instructions"]);
+    assert!(time.contains("needs time, and some of it goes to the interrupts"), "{time}");
     assert!(asked("ipc", &["cycles", "instructions", "branches"]).is_ok());
+}
+
+/// Energy and the uncore are of everything: with events that are sampled in all rings, and with no others.
+#[test]
+fn s3_s4_metrics_of_samples_are_of_energy_and_the_uncore_and_say_that_interrupts_are_in_them() {
+    let one = asked("energy_per_instruction", &["instructions"]).unwrap();
+    assert_eq!(one.energy().collect::<Vec<_>>(), ["energy-pkg"]);
+    let rings = asked("energy_per_instruction", &["instructions:u"]).unwrap_err();
+    assert!(rings.contains("energy and the uncore are of all rings"), "{rings}");
+    let none = asked("energy_per_instruction", &["cycles"]).unwrap_err();
+    assert!(none.contains("instructions is not sampled"), "{none}");
+    let power = asked("power", &["cycles:u"]).unwrap();
+    let clocks = asked("Info_System_Socket_CLKS", &[]).unwrap();
+    let energy = |reader| CountedEnergy {
+        event: "energy-pkg".to_string(),
+        joules: 2.0,
+        ticks: 50,
+        reader,
+        ..CountedEnergy::default()
+    };
+    let of_uncore = CountedUncore {
+        event: "UNC_CLOCK.SOCKET".to_string(),
+        units: 1,
+        count: 77,
+        ticks: 60,
+        ..CountedUncore::default()
+    };
+    let events = [("instructions", 9, 0, Some(1000))];
+    let sample = SampleResult {
+        energy: vec![energy(0), energy(4)],
+        uncore: vec![of_uncore],
+        ..sample(&events)
+    };
+    let asks = [one, power, clocks];
+    let rows = of_sample(&sample, &asks, Clock { hz: Some(100), of_instructions: false }).rows;
+    // 4 J of both packages: in nanojoules for each of 1,000 instructions, and in half a second.
+    let values: Vec<Option<f64>> = rows.iter().map(|row| row.value).collect();
+    assert_eq!(values, [Some(4e6), Some(8.0), Some(77.0)], "{rows:#?}");
+    let spreads: Vec<Option<[f64; 2]>> = rows.iter().map(|row| row.spread).collect();
+    assert_eq!(spreads, [Some([4e6; 2]), None, None]);
+    for row in &rows {
+        assert_eq!(row.untrusted, [OF_SAMPLES], "{row:?}");
+    }
+    // What could not be read is named with the metric.
+    let why = Uncounted { event: "energy-pkg".to_string(), reason: "no RAPL".to_string() };
+    let without = SampleResult { energy: vec![], unread: vec![why], ..sample };
+    let rows = of_sample(&without, &asks[..2], Clock::default()).rows;
+    for row in rows {
+        assert_eq!(row.missing.as_deref(), Some("energy-pkg was not read: no RAPL"));
+        assert!(row.untrusted.is_empty());
+    }
 }

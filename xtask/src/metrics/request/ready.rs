@@ -4,7 +4,7 @@ use super::Meaning;
 use super::planned::together;
 use crate::metrics::formula::Formula;
 use crate::metrics::names::MetricError;
-use crate::metrics::table::{Definition, uncore};
+use crate::metrics::table::Definition;
 use std::collections::BTreeSet;
 
 /// A metric, ready to be measured.
@@ -70,23 +70,16 @@ impl Ask {
         }
     }
 
-    /// The same for samples.
-    ///
-    /// # Errors
-    /// It needs retire latencies, or events of the uncore, which are of everything between two points in time.
-    pub fn beside_samples(self) -> Result<Self, MetricError> {
-        let Some(text) = self.uncore().next() else { return self.without_latencies() };
-        let what = format!(
-            "{} of the uncore, which is read around [[snippet]], [[processors]], [[count]] and [[run]] only",
-            uncore::name(text)
-        );
-        Err(MetricError::Elsewhere { name: self.metric.name.clone(), what })
+    /// Whether it takes energy or events of the uncore, which are of everything that runs.
+    pub fn is_of_whole(&self) -> bool {
+        self.energy().next().is_some() || self.uncore().next().is_some()
     }
 
-    /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`.
+    /// The same made of events that are counted anyway, all of them in the same rings: as they are, or with `:u` or `:k`. With energy
+    /// and the uncore go those of all rings.
     ///
     /// # Errors
-    /// The first event that is not among `counted`; energy and time, which are not counted beside samples.
+    /// The first event that is not among `counted`; time, but for that in which energy is read or the uncore counts.
     pub fn among(mut self, counted: &[String]) -> Result<Self, String> {
         let of_time = |meaning: &Meaning| match meaning {
             Meaning::Tsc => true,
@@ -96,22 +89,29 @@ impl Ask {
             }
         };
         let name = &self.metric.name;
-        if self.energy().next().is_some() || self.meanings.iter().flatten().any(of_time) {
+        let whole = self.is_of_whole();
+        let counts = !whole || self.events().next().is_some();
+        if counts && self.meanings.iter().flatten().any(of_time) {
             return Err(format!(
-                "metric {name}: it needs energy or time, and some of both goes to the interrupts of samples; measure the code in \
-                 [[count]] or [[snippet]]"
+                "metric {name}: it needs time, and some of it goes to the interrupts of samples, in which no event counts; measure the \
+                 code in [[count]] or [[snippet]]"
             ));
         }
         let has = |text: String| counted.contains(&text);
         let rings = ["", ":u", ":k"];
         let all_in = |ring: &&str| self.events().all(|event| has(format!("{event}{ring}")));
-        let Some(ring) = rings.into_iter().find(all_in) else {
+        let with_these = if whole { &rings[..1] } else { &rings[..] };
+        let Some(ring) = with_these.iter().copied().find(all_in) else {
             let sampled = |event: &&str| rings.iter().any(|ring| has(format!("{event}{ring}")));
             let missing = self.events().find(|event| !sampled(event));
-            let why = missing
-                .map_or("its events are sampled in different rings".to_string(), |event| {
-                    format!("{event} is not sampled")
-                });
+            let why = match (missing, whole) {
+                (Some(event), _) => format!("{event} is not sampled"),
+                (None, false) => "its events are sampled in different rings".to_string(),
+                (None, true) => {
+                    "energy and the uncore are of all rings, and its events are sampled in one"
+                        .to_string()
+                }
+            };
             return Err(format!(
                 "metric {name}: {why}; a [[sample]] has metrics of the events that it samples: sample each of them, or measure the code \
                  in [[count]]"

@@ -7,6 +7,7 @@ mod processors;
 use super::{note, percent, share, table};
 use crate::page::Document;
 use crate::render::samples::{intervals, warnings};
+use crate::render::{energy, uncore};
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::processors::named;
 use crate::samples::{Listing, Profile, Row, retired, width};
@@ -36,6 +37,8 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     parts.extend(result.timer.as_ref().map(|timer| Part::Text(intervals(timer))));
     parts.push(events(result));
     parts.extend(processors::accounts(result));
+    parts.extend(result.energy.iter().map(|one| Part::Text(energy::line(one) + ".")));
+    parts.extend(result.uncore.iter().map(|one| Part::Text(uncore::line(one) + ".")));
     parts.extend(
         result.schedule.as_ref().map(|one| super::tasks::of_tasks(&one.tasks, result.emulated)),
     );

@@ -33,6 +33,8 @@ pub(in crate::limits) fn sampling() -> Sampling<'static> {
         vectors: vec![],
         counters: alloc::vec![],
         only: crate::exact::Filter::default(),
+        energy: Vec::new(),
+        uncore: Vec::new(),
         limit_per_ms: 0,
         limit_us: 1,
     }
@@ -64,6 +66,21 @@ fn each_kind_of_item_has_a_name() {
         assert_eq!(said(kind("a".into())), None);
         assert_eq!(said(kind("".into())).as_deref(), Some("the name is empty"));
     }
+}
+
+/// Energy and the uncore are read beside what is sampled by, and are nothing to sample by.
+#[test]
+fn s3_s4_energy_and_the_uncore_of_a_sample_are_bounded() {
+    let with = |energy: usize, uncore: usize, interval_ns| {
+        let text = |times| alloc::vec![Cow::Borrowed("e"); times];
+        let item = Sampling { energy: text(energy), uncore: text(uncore), ..sampling() };
+        said(Item::Sample(Sampling { interval_ns, ..item }))
+    };
+    let most = MAX_EVENTS;
+    assert_eq!(with(most, most, MIN_INTERVAL_NS), None);
+    assert!(with(most + 1, 0, MIN_INTERVAL_NS).is_some_and(|why| why.contains("energies")));
+    assert!(with(0, most + 1, MIN_INTERVAL_NS).is_some_and(|why| why.contains("of the uncore")));
+    assert_eq!(with(1, 1, 0), Some(LimitError::NothingToSampleBy.to_string()));
 }
 
 #[test]
