@@ -7,6 +7,7 @@ use super::{
 };
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -196,7 +197,7 @@ impl Gathered<'_> {
             throttled: block.throttle.raised,
             eased: block.throttle.eased,
             timer: None,
-            capability,
+            capability: Box::new(capability),
             emulated: false,
             uncounted: Vec::new(),
             ticks: ran.ticks,

@@ -94,11 +94,11 @@ fn result() -> SampleResult {
         throttled: 3,
         eased: 2,
         timer: None,
-        capability: SamplingCapability {
+        capability: Box::new(SamplingCapability {
             skid: "none at all".into(),
             data_address: "not available: test".into(),
             ..SamplingCapability::default()
-        },
+        }),
         emulated: true,
         data: vec![],
         data_elsewhere: 0,

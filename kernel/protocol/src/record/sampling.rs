@@ -16,6 +16,7 @@ pub use stacks::{SampledStacks, StackCount};
 
 use super::{CountedEnergy, CountedUncore, Miss, TaskResult, Ticks, Uncounted, Verdict};
 use crate::sampling::{Delivery, OnFull};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -90,7 +91,7 @@ pub struct SampleResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<TimerResult>,
     /// What this PMU can tell about an overflow.
-    pub capability: SamplingCapability,
+    pub capability: Box<SamplingCapability>,
     /// Whether the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub emulated: bool,
