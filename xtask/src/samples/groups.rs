@@ -62,9 +62,9 @@ fn of_kind(report: &Report, result: &SampleResult, kind: VectorRegisters) -> Vec
     let ((count, each), (name, first)) = (kind.shape(), kind.register());
     let row = |register: usize| {
         let place = each * register;
-        let values = all.chunks_exact(count * each).map(|sample| &sample[place..place + each]);
+        let mut values = all.chunks_exact(count * each).map(|sample| &sample[place..place + each]);
         let different = values.clone().collect::<BTreeSet<_>>().len();
-        let ends = [values.clone().next()?.to_vec(), values.last()?.to_vec()];
+        let ends = [values.clone().next()?.to_vec(), values.next_back()?.to_vec()];
         Some(VectorRow { name: format!("{name}{}", first + register), different, ends })
     };
     let rows: Vec<VectorRow> = (0..count).filter_map(row).collect();

@@ -28,7 +28,7 @@ fn s3_s4_what_is_read_of_a_sample_is_of_its_run_and_not_of_the_one_that_finds_pe
     for (sampled, runs_before) in [(event(RETIRED, 100), 0), (rate, 1)] {
         for (model, mut host) in hosts() {
             let mut seen = Seen::default();
-            let item = item(&[sampled.clone()], 1000);
+            let item = item(core::slice::from_ref(&sampled), 1000);
             let result = measure(&mut host, 0, &item, &mut seen, &mut |_| ());
             assert!(result.is_ok(), "{model:?}: {result:?}");
             let both = (&seen.begins[..], &seen.ends[..]);

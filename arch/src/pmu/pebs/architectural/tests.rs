@@ -266,7 +266,6 @@ proptest! {
                 zmm_high: high.as_ref(),
             },
             fragments: 1,
-            ..Architectural::default()
         };
         let words = seen.encode();
         prop_assert_eq!(words.len() % 2, 0);
