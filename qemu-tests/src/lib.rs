@@ -18,6 +18,7 @@ pub use program::{Called, Started, timed_xtask, xtask, xtask_in};
 pub use pty::pseudo_terminal;
 pub use run::{Guest, Ran, direct};
 
+use pmu_model::Model;
 use std::sync::OnceLock;
 use xtask::build::Tree;
 use xtask::cli::{Boot, Counting};
@@ -55,6 +56,24 @@ pub fn both_ways() -> Vec<Counting> {
         Counting::Auto => vec![Counting::Plugin, Counting::Stepping],
         one => vec![one],
     }
+}
+
+/// The models on which tests of every model count by stepping, too: a version of PMU without a status register, one with all
+/// that counts by model, architectural PEBS, and AMD's first and last.
+const STEPPED: [Model; 5] =
+    [Model::Core2, Model::Skylake, Model::CougarCove, Model::K10, Model::Zen4];
+
+/// [`both_ways`] on some models, the plugin alone on the others: stepping takes far longer. The soak tests have the others.
+///
+/// # Panics
+/// As [`both_ways`].
+#[must_use]
+pub fn ways_on(model: Model) -> Vec<Counting> {
+    let mut ways = both_ways();
+    if !STEPPED.contains(&model) {
+        ways.truncate(1);
+    }
+    ways
 }
 
 /// Ends a test that cannot run here, with the reason.

@@ -6,7 +6,7 @@ use crate::named_events::models;
 use events::generic::Generic;
 use pmu_model::Model;
 use protocol::record::{Metric, SnippetResult};
-use qemu_tests::{Guest, Ran, both_ways};
+use qemu_tests::{Guest, Ran, both_ways, ways_on};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use xtask::cli::{Boot, Counting};
@@ -37,7 +37,7 @@ fn medians(result: &SnippetResult) -> Vec<(&str, f64)> {
 }
 
 /// Each snippet is stepped through, and counted in both ways; these meet only here.
-fn counts_are_exact(model: Model) {
+fn counts_are_exact(model: Model, ways: &[Counting]) {
     let snippets = snippets();
     let defaults = "[defaults]\nunroll = 2\nruns = 2\nwarmup = 1\n";
     let (mut stepped, mut counted) = (String::new(), String::new());
@@ -47,7 +47,7 @@ fn counts_are_exact(model: Model) {
         let _ = write!(counted, "[[snippet]]\nevents = {EVENTS:?}\nasm = \"{asm}\"\n");
     }
     // Single-stepping by the firmware does not depend on who counts: once is enough.
-    let [first, others @ ..] = &both_ways()[..] else { panic!("there is a way to count") };
+    let [first, others @ ..] = ways else { panic!("there is a way to count") };
     let ran = on(model, *first, &format!("{defaults}{counted}{stepped}"));
     are_exact(model, &snippets, &ran, &ran);
     for counting in others {
@@ -72,7 +72,7 @@ fn are_exact(model: Model, snippets: &[String], stepped: &Ran, counted: &Ran) {
 
 /// A hundred runs of each snippet, each run's value listed, in two boots. A run with counters takes the emulated machine
 /// longer than most snippets: of the generated ones, every eighth.
-fn runs_and_boots_repeat(model: Model) {
+fn runs_and_boots_repeat(model: Model, ways: Vec<Counting>) {
     let snippets: Vec<String> = snippets();
     let kept = snippets.iter().enumerate().filter(|(index, _)| *index >= 170 || index % 8 == 0);
     let mut toml = String::from("[defaults]\nunroll = 1\nruns = 100\nwarmup = 0\nvalues = true\n");
@@ -82,7 +82,7 @@ fn runs_and_boots_repeat(model: Model) {
         let events = if steps { &EVENTS[..] } else { &EVENTS[..1] };
         let _ = write!(toml, "[[snippet]]\nevents = {events:?}\nasm = \"{asm}\"\n");
     }
-    for counting in both_ways() {
+    for counting in ways {
         let (first, second) = (on(model, counting, &toml), on(model, counting, &toml));
         assert_eq!(first.results().len(), kept.clone().count());
         repeat(model, &first, &second);
@@ -118,7 +118,7 @@ fn empty_is_zero(model: Model) {
         "allow-uncounted = true\n[defaults]\nunroll = 3\nruns = 2\nwarmup = 1\nevents = {events:?}\n"
     );
     let toml = format!("{defaults}[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"nop\"\n");
-    for counting in both_ways() {
+    for counting in ways_on(model) {
         is_zero(model, &on(model, counting, &toml), events.len());
     }
 }
@@ -154,12 +154,19 @@ macro_rules! on_each {
 
             #[test]
             fn x2_counts_of_two_hundred_snippets_are_exact() {
-                counts_are_exact(Model::$model);
+                counts_are_exact(Model::$model, &ways_on(Model::$model));
             }
 
             #[test]
             fn x2_a_hundred_runs_and_two_boots_give_the_same() {
-                runs_and_boots_repeat(Model::$model);
+                runs_and_boots_repeat(Model::$model, ways_on(Model::$model));
+            }
+
+            #[test]
+            #[ignore = "cargo xtask test --soak"]
+            fn x2_counts_are_exact_and_repeat_soak() {
+                counts_are_exact(Model::$model, &both_ways());
+                runs_and_boots_repeat(Model::$model, both_ways());
             }
 
             #[test]

@@ -223,12 +223,14 @@ fn x2_two_hundred_snippets_agree_on_skylake() {
 }
 
 #[test]
-fn x2_two_hundred_snippets_agree_on_zen4() {
+#[ignore = "cargo xtask test --soak"]
+fn x2_two_hundred_snippets_agree_on_zen4_soak() {
     verify_all(Model::Zen4);
 }
 
 #[test]
-fn x2_two_hundred_snippets_agree_on_core2() {
+#[ignore = "cargo xtask test --soak"]
+fn x2_two_hundred_snippets_agree_on_core2_soak() {
     verify_all(Model::Core2);
 }
 

@@ -70,6 +70,7 @@ fn s4_linux_reads_the_energy_of_the_emulated_skylake() {
 }
 
 #[test]
-fn s4_linux_reads_the_energy_of_the_emulated_zen_4() {
+#[ignore = "cargo xtask test --soak"]
+fn s4_linux_reads_the_energy_of_the_emulated_zen_4_soak() {
     check(Model::Zen4, &[("energy-pkg", 1.0)]);
 }

@@ -169,6 +169,7 @@ fn s2_linux_has_call_chains_of_the_branch_records_of_the_emulated_skylake() {
 }
 
 #[test]
-fn s2_linux_has_call_chains_of_the_branch_records_of_the_emulated_ice_lake() {
+#[ignore = "cargo xtask test --soak"]
+fn s2_linux_has_call_chains_of_the_branch_records_of_the_emulated_ice_lake_soak() {
     call_chains(Model::IceLake);
 }

@@ -296,7 +296,8 @@ fn perf_counts_and_samples_on_the_emulated_skylake() {
 }
 
 #[test]
-fn perf_counts_and_samples_on_the_emulated_zen_4() {
+#[ignore = "cargo xtask test --soak"]
+fn perf_counts_and_samples_on_the_emulated_zen_4_soak() {
     Run { model: Model::Zen4, cpus: 1, seconds: 1, shift: SHIFT }.check(SHORT);
 }
 

@@ -95,7 +95,8 @@ fn warnings(console: &str) -> String {
 }
 
 #[test]
-fn linux_counts_exactly_on_each_of_two_processors_of_intel() {
+#[ignore = "cargo xtask test --soak"]
+fn linux_counts_exactly_on_each_of_two_processors_of_intel_soak() {
     each_processor_counts_exactly("skylake", 2);
 }
 
@@ -106,8 +107,8 @@ fn linux_counts_exactly_on_each_of_four_processors_of_amd() {
 
 /// Each complaint that the other tests pass over is the kernel's own on such a machine.
 #[test]
-#[ignore = "boots three times for what seldom changes"]
-fn what_is_passed_over_the_kernel_says_without_the_hypervisor_as_well() {
+#[ignore = "cargo xtask test --soak"]
+fn what_is_passed_over_the_kernel_says_without_the_hypervisor_as_well_soak() {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     let mut said = String::new();
     for model in [Model::Skylake, Model::Zen2, Model::Zen4] {

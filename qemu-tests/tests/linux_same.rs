@@ -301,7 +301,8 @@ fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_skylake() {
 }
 
 #[test]
-fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_ice_lake() {
+#[ignore = "cargo xtask test --soak"]
+fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_ice_lake_soak() {
     const EVENT: &str = "inst_retired.prec_dist:u";
     let precise = [instructions(EVENT), with_branches(EVENT), with_chains(EVENT)];
     let [a, b, c] = precise;
@@ -320,7 +321,8 @@ fn s1_s2_linux_and_barecount_sample_the_same_on_the_emulated_sapphire_rapids() {
 /// Debian's kernel 6.1 does not know PEBS records of format 6, and has none there. It does not know the processor either, and so has no
 /// events of PERF_METRICS: its `perf` then asks for the way of before, by which only the whole system is counted.
 #[test]
-fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_arrow_lake() {
+#[ignore = "cargo xtask test --soak"]
+fn s2_linux_and_barecount_sample_the_same_branches_on_the_emulated_arrow_lake_soak() {
     let topdown = [("topdown", "perf stat --topdown busybox true || true".to_string())];
     if let Some(console) = check_and(Model::ArrowLake, &[BRANCHES, CHAINS], &topdown) {
         let output = console.output("topdown");

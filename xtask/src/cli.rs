@@ -256,6 +256,9 @@ pub struct Test {
     /// Leave out the tests that start QEMU.
     #[arg(long)]
     pub host_only: bool,
+    /// Run only the soak tests: what is tried on a few models, on all of them and for longer. It takes more than an hour.
+    #[arg(long, conflicts_with_all = ["filter", "host_only"])]
+    pub soak: bool,
 }
 
 /// Arguments of `doctor`.

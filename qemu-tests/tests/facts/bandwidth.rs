@@ -95,10 +95,10 @@ fn d1_the_bandwidth_of_four_processors_is_the_sum() {
     for sum in &facts.together {
         let passes = sum.moved / sum.bytes;
         let really = passes * cycles(&all, (sum.by, sum.level), width, sum.bytes);
-        // A line of the other processors' stacks may be away at the end.
+        // A line of a processor's own stack may be out of its caches at the end: where the stack lies differs from build to build.
         let most = u64::from(all.memory_cycles);
-        assert!(sum.each.len() == 4 && sum.each.iter().all(|one| one[0].abs_diff(really) <= most));
-        assert_eq!(sum.each[0][0], really, "{sum:?}");
+        assert_eq!(sum.each.len(), 4, "{sum:?}");
+        assert!(sum.each.iter().all(|one| one[0].abs_diff(really) <= most), "{really}: {sum:?}");
         let milli = 4 * (sum.moved * 1000 / really);
         assert!(sum.milli_per_cycle.median.abs_diff(milli) * 50 <= milli, "{sum:?}");
     }

@@ -75,10 +75,11 @@ pub fn run(arguments: &Test) -> Result<u8> {
         }
         tree
     };
-    if !arguments.no_checks && arguments.filter.is_none() {
+    if !arguments.no_checks && !arguments.soak && arguments.filter.is_none() {
         super::check::all(&tree)?;
     }
-    let status = command(&crates, arguments.filter.as_deref(), &tree).status();
+    let nextest = crate::process::find("cargo-nextest").is_some();
+    let status = command(&crates, &chosen(arguments, nextest), nextest, &tree).status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
@@ -86,8 +87,19 @@ pub fn run(arguments: &Test) -> Result<u8> {
     }
 }
 
-fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
-    let nextest = crate::process::find("cargo-nextest").is_some();
+/// What a soak test's name ends with. The runners would not run one by itself: it is `#[ignore]`d.
+const SOAK: &str = "_soak";
+
+/// The runner's arguments that say which tests to run.
+fn chosen(arguments: &Test, nextest: bool) -> Vec<&str> {
+    match (arguments.soak, nextest) {
+        (true, true) => vec!["--run-ignored", "only", SOAK],
+        (true, false) => vec![SOAK, "--", "--ignored"],
+        (false, _) => arguments.filter.as_deref().into_iter().collect(),
+    }
+}
+
+fn command(crates: &[&str], chosen: &[&str], nextest: bool, tree: &Tree) -> Command {
     let mut command = Command::new(cargo());
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
     // One run reports everything that fails.
@@ -100,7 +112,7 @@ fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
     for name in crates {
         command.args(["-p", name]);
     }
-    command.args(filter);
+    command.args(chosen);
     // Everything is built, and the tests find the program under test by this.
     command.env("BARECOUNT_PREPARED", "1");
     if let Ok(program) = std::env::current_exe() {
@@ -116,38 +128,4 @@ pub fn has(need: Need) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{HOST, QEMU};
-    use std::path::Path;
-
-    /// Whether a Rust file below `folder`, other crates' folders left out, has a test.
-    fn has_tests(folder: &Path) -> bool {
-        let entries = std::fs::read_dir(folder).expect("a folder of ours");
-        entries.map(|entry| entry.expect("readable").path()).any(|path| {
-            if path.is_dir() {
-                return !path.join("Cargo.toml").exists() && has_tests(&path);
-            }
-            path.extension().is_some_and(|extension| extension == "rs")
-                && std::fs::read_to_string(&path).expect("text").contains("#[test]")
-        })
-    }
-
-    #[test]
-    fn every_member_with_tests_is_run() {
-        let root = crate::build::root().expect("cargo runs this");
-        let manifest = |folder: &Path| -> toml::Table {
-            let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
-            text.parse().expect("TOML")
-        };
-        let workspace = manifest(root);
-        let members = workspace["workspace"]["members"].as_array().expect("a list");
-        assert!(members.len() > HOST.len());
-        for member in members {
-            let folder = root.join(member.as_str().expect("a folder"));
-            let manifest = manifest(&folder);
-            let name = manifest["package"]["name"].as_str().expect("a name");
-            let run = HOST.contains(&name) || name == QEMU;
-            assert!(run || !has_tests(&folder), "{name} has tests that nobody runs");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,107 @@
+//! Which tests are run, and what is built for them.
+
+use super::{HOST, QEMU, SOAK, chosen};
+use crate::cli::Test;
+use crate::setup::toolchain::cargo;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Whether a Rust file below `folder`, other crates' folders left out, has a test.
+fn has_tests(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).expect("a folder of ours");
+    entries.map(|entry| entry.expect("readable").path()).any(|path| {
+        if path.is_dir() {
+            return !path.join("Cargo.toml").exists() && has_tests(&path);
+        }
+        path.extension().is_some_and(|extension| extension == "rs")
+            && std::fs::read_to_string(&path).expect("text").contains("#[test]")
+    })
+}
+
+#[test]
+fn soak_tests_are_run_by_name_alone_and_the_others_without_them() {
+    let test = |filter: Option<&str>, soak| Test {
+        filter: filter.map(String::from),
+        no_checks: false,
+        host_only: false,
+        soak,
+    };
+    assert_eq!(chosen(&test(None, true), true), ["--run-ignored", "only", "_soak"]);
+    assert_eq!(chosen(&test(None, true), false), ["_soak", "--", "--ignored"]);
+    for nextest in [false, true] {
+        assert_eq!(chosen(&test(Some("boot"), false), nextest), ["boot"]);
+        assert_eq!(chosen(&test(None, false), nextest), [""; 0]);
+    }
+}
+
+/// Each `#[ignore]`d test whose reason is the option has a name that the option finds, and no other has.
+#[test]
+fn soak_tests_have_the_name_that_the_option_runs() {
+    let folder = crate::build::root().expect("cargo runs this").join("qemu-tests/tests");
+    let mut found = 0;
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of ours") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("text");
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            for pair in lines.windows(2).filter(|pair| pair[1].starts_with("fn ")) {
+                let name = pair[1].split(['(', ' ']).nth(1).expect("a name");
+                let is_soak = pair[0] == "#[ignore = \"cargo xtask test --soak\"]";
+                assert_eq!(is_soak, name.ends_with(SOAK), "{}: {name}", path.display());
+                found += usize::from(is_soak);
+            }
+        }
+    }
+    assert!(found > 10, "{found}");
+}
+
+#[test]
+fn every_member_with_tests_is_run() {
+    let root = crate::build::root().expect("cargo runs this");
+    let manifest = |folder: &Path| -> toml::Table {
+        let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        text.parse().expect("TOML")
+    };
+    let workspace = manifest(root);
+    let members = workspace["workspace"]["members"].as_array().expect("a list");
+    assert!(members.len() > HOST.len());
+    for member in members {
+        let folder = root.join(member.as_str().expect("a folder"));
+        let manifest = manifest(&folder);
+        let name = manifest["package"]["name"].as_str().expect("a name");
+        let run = HOST.contains(&name) || name == QEMU;
+        assert!(run || !has_tests(&folder), "{name} has tests that nobody runs");
+    }
+}
+
+/// Crates from the registry, with the features that are built where these packages are selected.
+fn features(packages: &[&str], kinds: &str) -> BTreeSet<String> {
+    let mut command = Command::new(cargo());
+    command.current_dir(crate::build::root().expect("cargo runs this"));
+    command.args(["tree", "--locked", "--prefix", "none", "--edges", kinds]);
+    command.args(["--format", "{p} [{f}]"]);
+    command.args(packages.iter().flat_map(|name| ["--package", name]));
+    let output = command.output().expect("cargo can be called");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let rows = text.lines().map(|line| line.trim_end_matches(" (*)"));
+    // Crates of ours have their folder.
+    rows.filter(|row| !row.is_empty() && !row.contains(" (/")).map(String::from).collect()
+}
+
+/// Else a fresh machine builds a crate twice, and all that depends on it.
+#[test]
+fn the_tests_select_no_features_that_the_host_tool_lacks() {
+    let all: Vec<&str> = HOST.into_iter().chain([QEMU]).collect();
+    let (tool, tests) = (features(&["xtask"], "normal"), features(&all, "normal,dev"));
+    assert!(tool.len() > 100 && tests.len() > tool.len(), "{} {}", tool.len(), tests.len());
+    let other: Vec<&String> = tool.difference(&tests).collect();
+    assert!(other.is_empty(), "built once more with other features: {other:#?}");
+}
