@@ -8,6 +8,7 @@ use arch::pmu::{self, Capabilities, Counter, Driver, Gate};
 use arch::watchdog::Watchdog;
 use kernel::snippet::events::{Counted, metrics_apart};
 use kernel::snippet::retired::Records;
+use kernel::snippet::standing::Standing;
 
 /// The counters of a pass. All methods that touch registers have to run on the processor whose they are.
 pub struct Counters {
@@ -18,11 +19,10 @@ pub struct Counters {
     /// The counters in use.
     pub counters: Vec<Counter>,
     counts: Vec<u64>,
-    /// What the registers held when the current run began.
-    begun: Vec<u64>,
-    /// What they hold now, if they stand still since they were programmed or read. A counter need not be set to 0 then: WRMSR
-    /// is the slowest instruction of a run, above all below a hypervisor.
-    held: Option<Vec<u64>>,
+    /// What they held after the last run.
+    values: Vec<u64>,
+    /// Where the registers stood when the current run began.
+    standing: Standing,
     /// The fields of PERF_METRICS that are meant instead of the counter itself, one for each of `counters`.
     metrics: Vec<Option<u8>>,
     /// Whether PERF_METRICS overflowed in a run of the pass, so that its fields are worth nothing.
@@ -49,8 +49,8 @@ impl Counters {
             metrics: Vec::new(),
             metrics_overflowed: false,
             counts: Vec::new(),
-            begun: Vec::new(),
-            held: None,
+            values: Vec::new(),
+            standing: Standing::default(),
             gate: Gate::EMPTY,
             records: None,
             watchdog: None,
@@ -75,7 +75,8 @@ impl Counters {
         self.counters = pass.iter().map(|one| one.counter).collect();
         self.metrics = alloc::vec![None; pass.len()];
         self.counts = alloc::vec![0; pass.len()];
-        self.begun = alloc::vec![0; pass.len()];
+        self.values = alloc::vec![0; pass.len()];
+        self.standing = Standing::new(pass.len());
         Ok(())
     }
 
@@ -92,7 +93,7 @@ impl Counters {
     pub fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
         (self.watchdog, self.metrics, self.metrics_overflowed) = (None, Vec::new(), false);
-        (self.begun, self.held) = (Vec::new(), None);
+        self.standing = Standing::default();
         if self.records.is_some() {
             // The processor must not have its memory any more.
             if let Some(driver) = &mut self.driver {
@@ -123,23 +124,19 @@ impl Counters {
         self.counters = pass.iter().map(|one| one.counter).collect();
         self.metrics = pass.iter().map(|one| one.metric).collect();
         self.counts = alloc::vec![0; pass.len()];
-        self.begun = alloc::vec![0; pass.len()];
+        self.values = alloc::vec![0; pass.len()];
+        self.standing = Standing::new(pass.len());
         Ok(())
     }
 
-    /// Everything to 0, or to be counted from what the registers hold, where that is known and leaves them room. The registers took
-    /// their values in `prepare`, so they take these.
+    /// Everything to 0, or to be counted from what the registers hold ([`Standing::begin`]). The registers took their values in
+    /// `prepare`, so they take these.
     pub fn clear(&mut self) {
         let Some(driver) = self.driver.as_ref().filter(|_| self.records.is_none()) else { return };
-        let room =
-            |(&value, &counter): (&u64, &Counter)| value <= driver.capabilities().mask(counter) / 4;
-        if let Some(held) = self.held.take()
-            && held.iter().zip(&self.counters).all(room)
-        {
-            self.begun = held;
+        let greatest = self.counters.iter().map(|&counter| driver.capabilities().mask(counter));
+        if !self.standing.begin(greatest) {
             return;
         }
-        self.begun.fill(0);
         for &counter in &self.counters {
             let _ = driver.write(&mut self.registers, counter, 0);
         }
@@ -161,17 +158,16 @@ impl Counters {
         }
         let slots = slots(driver, &mut self.registers, &self.metrics);
         let all = self.counters.iter().zip(&self.metrics);
-        let mut held = self.held.take().unwrap_or_default();
-        held.clear();
         for (index, (&counter, &metric)) in all.enumerate() {
             let value = read(driver, &mut self.registers, counter, (metric, slots));
-            self.counts[index] = since(driver, counter, self.begun[index], value);
-            held.push(value);
+            self.values[index] = value;
+            self.counts[index] =
+                self.standing.since(index, value, driver.capabilities().mask(counter));
         }
-        // Slots and PERF_METRICS are to be cleared together.
-        self.held = slots.is_none().then_some(held);
-        if slots.is_some() {
-            // A status that cannot be read vouches for nothing.
+        if slots.is_none() {
+            self.standing.stand(&self.values);
+        } else {
+            // Slots and PERF_METRICS are cleared together, before each run. A status that cannot be read vouches for nothing.
             let overflowed = driver.metrics_overflowed(&mut self.registers);
             self.metrics_overflowed |= overflowed.unwrap_or(true);
         }
@@ -190,16 +186,12 @@ impl Counters {
         let registers = &mut self.registers;
         let slots = slots(driver, registers, &self.metrics);
         let all = self.counters.iter().zip(&self.metrics);
-        let values = all.zip(&self.begun).map(|((&counter, &metric), &begun)| {
-            since(driver, counter, begun, read(driver, registers, counter, (metric, slots)))
+        let values = all.enumerate().map(|(index, (&counter, &metric))| {
+            let value = read(driver, registers, counter, (metric, slots));
+            self.standing.since(index, value, driver.capabilities().mask(counter))
         });
         values.collect()
     }
-}
-
-/// Events from one value of a counter to another.
-fn since(driver: &Driver, counter: Counter, begun: u64, value: u64) -> u64 {
-    value.wrapping_sub(begun) & driver.capabilities().mask(counter)
 }
 
 /// One reading of slots and PERF_METRICS for all events of the pass that stand on them; `None`: none of them is a field.

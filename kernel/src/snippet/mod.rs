@@ -11,6 +11,7 @@ pub mod measure;
 pub mod qualified;
 pub mod repeat_on_smi;
 pub mod retired;
+pub mod standing;
 
 pub use emit::{Emitted, Place};
 pub use measure::{Phase, Runner, measure};

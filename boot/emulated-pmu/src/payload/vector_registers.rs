@@ -9,6 +9,32 @@ const XMM: usize = 160 / 8;
 const CR0_TRAPS: u64 = 1 << 2 | 1 << 3;
 const CR4_OSFXSR: u64 = 1 << 9;
 
+/// Assembly between the guest's own CR0 and CR4, with a bit of CR4 set and nothing in CR0 that traps. Both are restored before
+/// anything else runs.
+macro_rules! with_cr4 {
+    ($bit:ident, [$($line:literal),* $(,)?], $($operands:tt)*) => {
+        asm!(
+            "mov {cr0}, cr0",
+            "mov {cr4}, cr4",
+            "mov {with}, {cr0}",
+            "and {with}, {untrapped}",
+            "mov cr0, {with}",
+            "mov {with}, {cr4}",
+            "or {with}, {bit}",
+            "mov cr4, {with}",
+            $($line,)*
+            "mov cr4, {cr4}",
+            "mov cr0, {cr0}",
+            cr0 = out(reg) _,
+            cr4 = out(reg) _,
+            with = out(reg) _,
+            untrapped = const !(CR0_TRAPS as i32),
+            bit = const $bit as i32,
+            $($operands)*
+        )
+    };
+}
+
 /// What FXSAVE writes.
 #[repr(C, align(16))]
 struct Saved([u64; 64]);
@@ -19,23 +45,9 @@ pub fn vectors() -> [u64; 32] {
     // SAFETY: the control registers are restored before anything else runs; FXSAVE writes 512 bytes at an address that is
     // a multiple of 16.
     unsafe {
-        asm!(
-            "mov {cr0}, cr0",
-            "mov {cr4}, cr4",
-            "mov {with}, {cr0}",
-            "and {with}, {untrapped}",
-            "mov cr0, {with}",
-            "mov {with}, {cr4}",
-            "or {with}, {osfxsr}",
-            "mov cr4, {with}",
-            "fxsave64 [{at}]",
-            "mov cr4, {cr4}",
-            "mov cr0, {cr0}",
-            cr0 = out(reg) _,
-            cr4 = out(reg) _,
-            with = out(reg) _,
-            untrapped = const !(CR0_TRAPS as i32),
-            osfxsr = const CR4_OSFXSR as i32,
+        with_cr4!(
+            CR4_OSFXSR,
+            ["fxsave64 [{at}]"],
             at = in(reg) saved.0.as_mut_ptr(),
             options(nostack),
         );
@@ -66,31 +78,19 @@ pub fn upper_halves() -> Option<[u64; 32]> {
     // SAFETY: the processor has XSAVE and AVX, so that CR4.OSXSAVE can be set; the control registers are restored before anything
     // else runs. The instructions of AVX are reached where XCR0 has its state on, and write 16 times 16 bytes at any alignment.
     unsafe {
-        asm!(
-            "mov {cr0}, cr0",
-            "mov {cr4}, cr4",
-            "mov {with}, {cr0}",
-            "and {with}, {untrapped}",
-            "mov cr0, {with}",
-            "mov {with}, {cr4}",
-            "or {with}, {osxsave}",
-            "mov cr4, {with}",
-            "xor ecx, ecx",
-            "xgetbv",
-            "and eax, {avx}",
-            "cmp eax, {avx}",
-            "jne 2f",
-            ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
-            "vextractf128 xmmword ptr [{at} + 16 * \\n], ymm\\n, 1",
-            ".endr",
-            "2:",
-            "mov cr4, {cr4}",
-            "mov cr0, {cr0}",
-            cr0 = out(reg) _,
-            cr4 = out(reg) _,
-            with = out(reg) _,
-            untrapped = const !(CR0_TRAPS as i32),
-            osxsave = const CR4_OSXSAVE as i32,
+        with_cr4!(
+            CR4_OSXSAVE,
+            [
+                "xor ecx, ecx",
+                "xgetbv",
+                "and eax, {avx}",
+                "cmp eax, {avx}",
+                "jne 2f",
+                ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+                "vextractf128 xmmword ptr [{at} + 16 * \\n], ymm\\n, 1",
+                ".endr",
+                "2:",
+            ],
             avx = const XCR0_AVX,
             at = in(reg) halves.as_mut_ptr(),
             out("eax") states,
