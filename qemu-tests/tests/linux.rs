@@ -162,7 +162,8 @@ fn linux_counts_exactly_on_the_emulated_skylake() {
 /// Linux' own driver of adaptive records as the judge: it decodes what the model wrote, by groups, and complains of a size that
 /// they do not make up.
 #[test]
-fn s1_linux_takes_adaptive_records_of_the_emulated_ice_lake() {
+#[ignore = "cargo xtask test --soak"]
+fn s1_linux_takes_adaptive_records_of_the_emulated_ice_lake_soak() {
     let Some(console) = boot(Model::IceLake, "") else { return };
     let said = driver(&console);
     assert!(said.contains("PEBS fmt4+-baseline") && said.contains("Icelake events"), "{said}");

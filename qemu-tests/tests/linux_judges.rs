@@ -164,7 +164,8 @@ fn call_chains(model: Model) {
 }
 
 #[test]
-fn s2_linux_has_call_chains_of_the_branch_records_of_the_emulated_skylake() {
+#[ignore = "cargo xtask test --soak"]
+fn s2_linux_has_call_chains_of_the_branch_records_of_the_emulated_skylake_soak() {
     call_chains(Model::Skylake);
 }
 
