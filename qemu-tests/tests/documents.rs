@@ -114,7 +114,9 @@ fn job(text: &str, what: &str) {
         () if text.contains(KIND) => &["--pmu", "goldencove+gracemont"][..],
         () if text.contains(AMD) => &["--pmu", "zen4"],
         // PERF_METRICS is there from Ice Lake on, and so are records with vector registers.
-        () if text.contains("topdown-retiring") => &["--pmu", "icelake"],
+        () if text.contains("topdown-retiring") || text.contains("metrics = [\"topdown\"]") => {
+            &["--pmu", "icelake"]
+        }
         () if text.contains("vectors = ") => &["--pmu", "cougarcove"],
         // Its uncore is a client's.
         () if text.contains("uncore_arb") => &["--pmu", "skylake"],

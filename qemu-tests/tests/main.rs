@@ -68,6 +68,7 @@ mod qualified;
 mod random_programs;
 mod recorded;
 mod sampled_processors;
+mod sampled_shares;
 mod sampled_tasks;
 mod sampled_whole;
 mod sampling;

@@ -9,7 +9,8 @@ use arch::pmu::pmi::{ControlBlock, TIMER_SLOT};
 use arch::pmu::{Driver, PmuError, Registers};
 use protocol::record::SampledCount;
 
-/// What became of the overflows of each event; the timer's come last, if its interval is given, in nanoseconds.
+/// What became of the overflows of each event; the timer's come after them, if its interval is given, in nanoseconds, and what is
+/// only counted comes last.
 ///
 /// # Errors
 /// A counter cannot be read.
@@ -30,6 +31,7 @@ pub fn account(
     if let Some(ns) = timer_ns {
         counts.push(count(block, TIMER_SLOT, "timer".to_string(), ns, samples.last()));
     }
+    counts.extend(session.besides.shares.counts(registers, driver)?);
     Ok(counts)
 }
 

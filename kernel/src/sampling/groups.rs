@@ -1,6 +1,7 @@
 //! What PEBS records have besides: vector registers, and values of counters that count beside the sampled events.
 
 use super::plan::architectural;
+use super::shares::{self, Shares};
 use super::vectors::Kinds;
 use super::{Armed, Pmu, Session};
 use crate::snippet::events::{self, Use};
@@ -29,6 +30,8 @@ pub(super) struct Valued {
 pub struct Besides {
     vectors: Kinds,
     valued: Vec<Valued>,
+    /// What is counted beside, and is in no record.
+    pub(super) shares: Shares,
 }
 
 /// Finds what the item asks for.
@@ -88,7 +91,7 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
             valued.push(Valued { event: one.event, counter, selection });
         }
     }
-    Ok(Besides { vectors, valued })
+    Ok(Besides { vectors, valued, shares: shares::plan(item, pmu.known, armed)? })
 }
 
 /// Whether records have values of counters.
@@ -144,7 +147,7 @@ impl Besides {
         for one in &self.valued {
             driver.program(registers, one.counter, &one.selection)?;
         }
-        Ok(())
+        self.shares.program(registers, driver)
     }
 
     /// Sets them to 0.
@@ -156,7 +159,8 @@ impl Besides {
         registers: &mut dyn Registers,
         driver: &Driver,
     ) -> Result<(), PmuError> {
-        self.valued.iter().try_for_each(|one| driver.write(registers, one.counter, 0))
+        self.valued.iter().try_for_each(|one| driver.write(registers, one.counter, 0))?;
+        self.shares.clear(registers, driver)
     }
 
     /// Makes room for so many samples, and names it to the block.

@@ -3,7 +3,8 @@
 use super::log::{chunks, events_of};
 use super::parts::{Counted, Every, Part};
 use super::{
-    Around, Sampler, Scheduled, Session, branches, groups, memory, only, plan, precise, whole,
+    Around, Sampler, Scheduled, Session, branches, groups, memory, only, plan, precise, shares,
+    whole,
 };
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
@@ -78,7 +79,10 @@ pub fn measure<M: Sampler>(
         let gathered = Gathered { index, item, ran: &ran, every, tsc_hz: clocks[0] };
         results.push((part.cpu, gathered.result(machine, part, counted, &uncounted)));
     }
-    whole::together(results).ok_or_else(|| Unmeasured::Refused("there is no task".to_string()))
+    let mut result = whole::together(results)
+        .ok_or_else(|| Unmeasured::Refused("there is no task".to_string()))?;
+    shares::leave_out(&mut result);
+    Ok(result)
 }
 
 /// Lets the interrupts come, runs the tasks, and takes the blocks back.

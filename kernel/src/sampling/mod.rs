@@ -22,6 +22,7 @@ mod parts;
 mod plan;
 mod precise;
 mod session;
+mod shares;
 mod vectors;
 pub mod whole;
 

@@ -7,7 +7,7 @@ mod witnesses;
 
 pub(super) use witnesses::architectural;
 
-use super::{Sampler, branches, ibs, memory, only, precise};
+use super::{Sampler, branches, ibs, memory, only, precise, shares};
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
 use alloc::format;
@@ -104,7 +104,7 @@ pub fn plan(
             Some((number, ibs_event)) => (item.events[number].event.to_string(), Some(ibs_event)),
             None => (requested.name(item, one.event), None),
         };
-        let rate = rate(item, one.number, &event);
+        let rate = requested.rate(item, one.number, &event);
         if one.merges {
             let reason = "it takes a pair of counters, whose overflow is not sampled".to_string();
             left_out.push(Uncounted { event, reason });
@@ -162,17 +162,15 @@ pub fn plan(
     });
     if armed.is_empty() && item.interval_ns == 0 {
         let reasons = left_out.iter().map(|one| format!("{}: {}", one.event, one.reason));
-        return Err(Unmeasured::Refused(reasons.collect::<Vec<_>>().join("; ")));
+        let mut reasons: Vec<String> = reasons.collect();
+        if reasons.is_empty() {
+            reasons.push(shares::NOT_SAMPLED.to_string());
+        }
+        return Err(Unmeasured::Refused(reasons.join("; ")));
     }
     branches::check(item, &has, &armed).map_err(Unmeasured::Refused)?;
     witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))
-}
-
-/// The rate of the event with this number among all, or of the last one.
-fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
-    let by_text = item.events.iter().find(|one| one.event == event);
-    by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
 #[cfg(test)]

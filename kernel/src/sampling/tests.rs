@@ -13,6 +13,7 @@ mod plan;
 mod precise;
 mod processors;
 mod sessions;
+mod shares;
 mod stacks;
 mod tasks;
 mod whole;

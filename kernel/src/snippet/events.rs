@@ -290,27 +290,30 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
         Use::Measuring if encoded.retire_latency.is_some() => offered(encoded, known),
         Use::Counting | Use::Measuring => countable_at_rest(encoded, known),
         Use::Beside => {
-            without_metrics(&encoded)?;
+            without_metrics(&encoded, METRICS_BESIDE)?;
             countable_at_rest(encoded, known)
         }
         Use::Sampling { .. } if encoded.retire_latency.is_some() => {
             Err(retired::IN_SAMPLES.to_string())
         }
         Use::Sampling { .. } => {
-            without_metrics(&encoded)?;
+            without_metrics(&encoded, METRICS_IN_GROUP)?;
             offered(encoded, known)
         }
     }
 }
 
+/// Why it is not counted together with what overflows.
+const METRICS_BESIDE: &str =
+    "PERF_METRICS is read in snippets and counts; slots and the TOPDOWN events are counted here";
+/// And not in a text with events that are sampled by (`sampling::shares` has those by themselves).
+const METRICS_IN_GROUP: &str = "no sample is taken by PERF_METRICS: beside samples a field of it is an event of its own, in no group with others";
+
 /// PERF_METRICS is not a counter: it neither overflows nor continues from where it was.
-fn without_metrics(encoded: &Encoded) -> Result<(), String> {
+fn without_metrics(encoded: &Encoded, why: &str) -> Result<(), String> {
     let is_metric = |choice: &Choice| matches!(choice.counters, Counters::Metric { .. });
     match encoded.choices.iter().any(is_metric) {
-        true => Err(
-            "PERF_METRICS is read in snippets and counts; slots and the TOPDOWN events are counted here"
-                .to_string(),
-        ),
+        true => Err(why.to_string()),
         false => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use super::whole;
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned};
-use crate::metrics::{Asked, MetricError};
+use crate::metrics::{Asked, MetricError, shares};
 use clap::Args;
 use std::collections::BTreeSet;
 
@@ -100,7 +100,8 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Samples have no counters to spare, so their metrics are of the events that are sampled, of energy and of the uncore.
+/// Samples have no counters to spare, so their metrics are of the events that are sampled, of energy, of the uncore, and of
+/// PERF_METRICS.
 fn of_sample(
     sample: &mut SampleFile,
     target: &Target,
@@ -112,12 +113,29 @@ fn of_sample(
     let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric)?.without_latencies());
     let asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
     let sampled: Vec<String> = sample.texts.iter().map(ToString::to_string).collect();
-    let asks = asks.into_iter().map(|one| one.among(&sampled));
-    let asks: Result<Vec<Ask>, String> = asks.collect();
+    let asks = asks.into_iter().map(|one| among(one, &sampled));
+    let asks: Result<Vec<(Ask, Vec<String>)>, String> = asks.collect();
     Ok(asks.map(|asks| {
+        let (asks, shares): (Vec<Ask>, Vec<Vec<String>>) = asks.into_iter().unzip();
         whole::add(&mut sample.whole, of_whole(&asks));
         sample.code.asks = asks;
+        sample.count_beside(shares.into_iter().flatten());
     }))
+}
+
+/// A metric of what is sampled, with the events of PERF_METRICS that it takes, in the rings of what is sampled: those need no counter
+/// that could sample.
+fn among(ask: Ask, sampled: &[String]) -> Result<(Ask, Vec<String>), String> {
+    let mut shares: Vec<String> = Vec::new();
+    if ask.events().any(|event| shares::field(event).is_some()) {
+        let rings =
+            [":u", ":k"].into_iter().find(|ring| sampled.iter().all(|text| text.ends_with(ring)));
+        let beside = ask.events().filter(|event| shares::is_beside(event));
+        let beside = beside.map(|event| format!("{event}{}", rings.unwrap_or_default()));
+        shares.extend(beside.filter(|text| !sampled.contains(text)));
+    }
+    let all = [sampled, &shares[..]].concat();
+    ask.among(&all).map(|ask| (ask, shares))
 }
 
 /// A run of tasks has no counters of its processors, so it has metrics of energy, of the uncore and of time.

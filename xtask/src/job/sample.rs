@@ -14,9 +14,9 @@ use super::memory::MemoryFile;
 use super::workload::WorkloadFile;
 use crate::events::EventText;
 use crate::metrics::request::Ask;
-use decide::decide;
+use decide::{BESIDE, decide};
 use pack::pack;
-use protocol::sampling::Sampling;
+use protocol::sampling::{SampledEvent, Sampling};
 use toml::Spanned;
 
 /// Entries of the logs or the histograms of all processors together, if the job does not say.
@@ -42,6 +42,19 @@ pub struct SampleFile {
     tasks: Option<WorkloadFile>,
     /// Everything else; its workload is empty, and so are its energy and its uncore.
     sampling: Sampling<'static>,
+}
+
+impl SampleFile {
+    /// Adds events that are counted beside the samples, each once.
+    pub(super) fn count_beside(&mut self, events: impl Iterator<Item = String>) {
+        for text in events {
+            let event: EventText = text.parse().expect("an event of a metric");
+            if !self.texts.contains(&event) {
+                self.sampling.events.push(SampledEvent { event: text.into(), rate: BESIDE });
+                self.texts.push(event);
+            }
+        }
+    }
 }
 
 /// What the host knows of a task's code.

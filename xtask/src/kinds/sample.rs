@@ -14,13 +14,21 @@ use crate::samples::memory::class;
 use crate::samples::{Profile, data, retired};
 use protocol::job::Sampling;
 use protocol::kinds::ItemRecord;
-use protocol::record::SampleResult;
+use protocol::record::{SampleResult, SampledCount};
 
 impl Planned for Sampling<'_> {
     fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
         let why = slow.first(self.events.iter().map(|one| &*one.event))?;
         let instructions = of_tasks(&self.workload);
         Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
+    }
+}
+
+/// An event's figure in CSV: its overflows, or its count if no sample was taken by it.
+fn figure(one: &SampledCount) -> (String, u64) {
+    match one.is_sampled() {
+        true => (format!("sampled {}", one.event), one.overflows),
+        false => (format!("counted {}", one.event), one.witness.unwrap_or(0)),
     }
 }
 
@@ -77,6 +85,11 @@ impl Shown for SampleResult {
         let mut point = Point::new(&self.name, true);
         for one in &self.events {
             let data = Data::new().text("event", &one.event);
+            if !one.is_sampled() {
+                let counted = one.witness.unwrap_or(0);
+                point.push("counted", data.plain("count", counted));
+                continue;
+            }
             let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
             point.push("sampled", data);
         }
@@ -95,7 +108,8 @@ impl Shown for SampleResult {
         };
         let mut rows = Vec::new();
         for one in &self.events {
-            rows.push(row(format!("sampled {}", one.event), one.overflows, verdict));
+            let (name, count) = figure(one);
+            rows.push(row(name, count, verdict));
             let estimates = one.qualified.iter();
             rows.extend(estimates.map(|what| {
                 row(format!("estimated {}, {}", one.event, what.only), what.estimate, "")
@@ -103,8 +117,8 @@ impl Shown for SampleResult {
         }
         for part in &self.processors {
             for one in &part.events {
-                let event = format!("sampled {} on processor {}", one.event, part.cpu);
-                rows.push(row(event, one.overflows, ""));
+                let (name, count) = figure(one);
+                rows.push(row(format!("{name} on processor {}", part.cpu), count, ""));
             }
         }
         for one in data::addresses(report, self) {

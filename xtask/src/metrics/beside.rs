@@ -20,8 +20,8 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
     let mut item = of_item(&figures(sample, &|_| false), asks, clock);
     for (ask, row) in asks.iter().zip(&mut item.rows) {
         let own = |event: &str| ask.events().any(|text| text == event);
-        let counts: Vec<&SampledCount> =
-            sample.events.iter().filter(|count| own(&count.event)).collect();
+        let sampled = sample.events.iter().filter(|count| count.is_sampled());
+        let counts: Vec<&SampledCount> = sampled.filter(|count| own(&count.event)).collect();
         if row.value.is_some() && ask.is_of_whole() {
             row.untrusted.push(OF_SAMPLES.to_string());
         }
@@ -56,8 +56,11 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
     item
 }
 
-/// What the counter of a sampled event saw.
+/// What the counter of an event saw.
 fn saw(count: &SampledCount) -> u64 {
+    if !count.is_sampled() {
+        return count.witness.unwrap_or(0);
+    }
     let periods = count.overflows.saturating_add(count.throttled).saturating_mul(count.period);
     count.ended.unwrap_or(periods).saturating_add(count.rest)
 }

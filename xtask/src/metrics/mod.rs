@@ -12,7 +12,7 @@ pub mod names;
 mod on_processors;
 pub mod plan;
 pub mod request;
-mod shares;
+pub(crate) mod shares;
 pub mod table;
 pub mod tree;
 

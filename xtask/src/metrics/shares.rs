@@ -12,7 +12,16 @@ pub(super) fn has(ask: &Ask) -> bool {
     ask.events().any(|event| field(event).is_some())
 }
 
-fn field(event: &str) -> Option<u8> {
+/// Whether an event is a field of PERF_METRICS, or the slots that a metric divides fields by.
+pub(crate) fn is_beside(event: &str) -> bool {
+    field(event).is_some() || event == SLOTS
+}
+
+/// The slots in formulas that have fields.
+const SLOTS: &str = "TOPDOWN.SLOTS";
+
+/// The number of the field that an event is.
+pub(crate) fn field(event: &str) -> Option<u8> {
     let name = event.split(':').next().unwrap_or(event);
     perf_metrics::by_name(name).map(|field| field.index)
 }

@@ -212,10 +212,7 @@ fn events(result: &SampleResult) -> Table {
         ["event", "period", "overflows", "sampled", "dropped", "throttled", "rest", "counted"];
     let mut table = table(&header, &[1, 2, 3, 4, 5, 6, 7]);
     for one in &result.events {
-        let period = match one.last_period {
-            Some(last) => format!("{} to {last}", one.period),
-            None => one.period.to_string(),
-        };
+        let period = period(one);
         let witness = one.witness.map(|count| count.to_string()).unwrap_or_default();
         let numbers = [one.overflows, one.samples, one.dropped, one.throttled, one.rest];
         let mut cells = vec![Cell::new(&one.event), Cell::new(period)];
@@ -224,6 +221,15 @@ fn events(result: &SampleResult) -> Table {
         table.add_row(cells);
     }
     table
+}
+
+/// The period of an event, and what throttling made of it; of one that is only counted there is none.
+pub(crate) fn period(one: &SampledCount) -> String {
+    match one.last_period {
+        _ if !one.is_sampled() => "none".to_string(),
+        Some(last) => format!("{} to {last}", one.period),
+        None => one.period.to_string(),
+    }
 }
 
 /// A part of `total` in percent.

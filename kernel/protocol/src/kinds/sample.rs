@@ -31,11 +31,15 @@ impl ItemRecord for SampleResult {
         matches!(item, Item::Sample(_))
     }
 
-    /// What each counter saw, and what became of its overflows; what was read of the whole item.
+    /// What each counter saw, and what became of its overflows; what was counted beside, and read of the whole item.
     fn figures(&self) -> Vec<Figure> {
         let number = |value: u64| Some(value as f64);
         let mut all = Vec::new();
         for one in &self.events {
+            if !one.is_sampled() {
+                all.push(figure(&*one.event, one.witness.map(|count| count as f64)));
+                continue;
+            }
             let periods = one.overflows.saturating_add(one.throttled);
             let seen = periods.saturating_mul(one.period).saturating_add(one.rest);
             all.push(figure(&*one.event, number(seen)));

@@ -1,13 +1,13 @@
 //! The events of an item, as they are requested of the PMU.
 
 use crate::events::Known;
-use crate::sampling::{ibs, memory};
+use crate::sampling::{ibs, memory, shares};
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::Capabilities;
 use protocol::record::Uncounted;
-use protocol::sampling::Sampling;
+use protocol::sampling::{Rate, Sampling};
 
 /// The events of an item, with those that instruction-based sampling takes as what counts beside it.
 pub(super) struct Requested<'a> {
@@ -17,14 +17,20 @@ pub(super) struct Requested<'a> {
     /// The one that it takes: its number among all, and what is sampled.
     pub(super) ibs: Option<(usize, ibs::IbsEvent)>,
     pub(super) refused: Vec<Uncounted>,
+    /// What is counted beside, and not sampled by.
+    beside: Vec<&'a Cow<'a, str>>,
 }
 
 impl<'a> Requested<'a> {
     pub(super) fn of(item: &'a Sampling, known: &Known, has: &Capabilities) -> Self {
         let (texts, renamed, refused) = (Vec::new(), Vec::new(), Vec::new());
-        let mut requested = Self { texts, renamed, ibs: None, refused };
+        let beside = shares::texts(item, known);
+        let mut requested = Self { texts, renamed, ibs: None, refused, beside };
         for (number, event) in item.events.iter().enumerate() {
             let text = &event.event;
+            if requested.beside.contains(&text) {
+                continue;
+            }
             let by_ibs = match memory::requested(text, has) {
                 Some(Ok(memory::Requested::Event(stands))) => {
                     requested.texts.push(Cow::Owned(stands.clone()));
@@ -48,6 +54,14 @@ impl<'a> Requested<'a> {
             }
         }
         requested
+    }
+
+    /// The rate of the event with this number among all that are sampled by, or of the last one.
+    pub(super) fn rate(&self, item: &Sampling, number: usize, event: &str) -> Rate {
+        let sampled = || item.events.iter().filter(|one| !self.beside.contains(&&one.event));
+        let by_text = sampled().find(|one| one.event == event);
+        let found = by_text.or_else(|| sampled().nth(number)).or_else(|| sampled().last());
+        found.map_or(Rate::Period(1), |one| one.rate)
     }
 
     /// What an event is called in the report: as the job has it.

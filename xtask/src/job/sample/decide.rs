@@ -10,6 +10,7 @@ use crate::job::function::{FunctionFile, RawFunction};
 use crate::job::only::RawOnly;
 use crate::job::whole::{self, is_whole};
 use crate::job::workload::{DEFAULT_LIMIT_US, TaskFile, WorkloadFile};
+use crate::metrics::shares;
 use protocol::sampling::{Rate, SampledEvent, Sampling};
 use protocol::workload::Workload;
 use std::borrow::Cow;
@@ -53,6 +54,12 @@ pub(super) fn decide(
                     whole::what(&event)
                 )));
             }
+            RawEvent::Own(OwnRate { event, .. }) if is_field(&event) => {
+                return Err(wrong(format!(
+                    "{event}: PERF_METRICS is counted beside samples, and no sample is taken by it: write the event alone"
+                )));
+            }
+            RawEvent::Plain(event) if is_field(&event) => (event, Some(BESIDE)),
             RawEvent::Plain(event) => (event, None),
             RawEvent::Own(OwnRate { event, period, frequency, latency }) => {
                 let own = rate(&event.to_string(), period, frequency)?;
@@ -151,6 +158,14 @@ pub(super) fn decide(
             }),
         },
     })
+}
+
+/// The rate of what no sample is taken by; the machine does not look at it.
+pub(super) const BESIDE: Rate = Rate::Period(u64::MAX);
+
+/// Whether an event is a field of PERF_METRICS.
+fn is_field(event: &EventText) -> bool {
+    shares::field(event.to_string().trim()).is_some()
 }
 
 /// An event with its threshold of latency in it.

@@ -112,3 +112,33 @@ fn s3_s4_metrics_of_samples_are_of_energy_and_the_uncore_and_say_that_interrupts
         assert!(row.untrusted.is_empty());
     }
 }
+
+/// What is counted beside has one count and no period.
+#[test]
+fn s3_shares_of_samples_are_of_the_slots_that_were_counted_beside() {
+    let block = Block::embedded();
+    let target = Target::of_model(Model::IceLake).unwrap();
+    let (core, table) = target.tables(&block.tables()).unwrap();
+    let name: Asked = "tma_retiring".parse().unwrap();
+    let found = find(&table, &[name]).unwrap();
+    let one = ask(&target, &core, &table, &found[0]).unwrap();
+    let fields: Vec<String> = one.events().map(String::from).collect();
+    assert!(fields.iter().all(|event| crate::metrics::shares::is_beside(event)), "{fields:?}");
+    let one = one.among(&fields).unwrap();
+    let mut sample = sample(&[("instructions", 9, 0, None)]);
+    // Retiring is a quarter of the slots.
+    let counts = fields.iter().map(|event| {
+        let parts = if event == "PERF_METRICS.RETIRING" { 25 } else { 75 };
+        let count = if crate::metrics::shares::field(event).is_some() { parts } else { 100 };
+        serde_json::from_value(json!({"event": event, "counter": "c", "period": 0, "overflows": 0, "samples": 0, "dropped": 0,
+            "witness": count * 1000}))
+        .unwrap()
+    });
+    sample.events.extend(counts);
+    let row = of_sample(&sample, &[one], Clock::default()).rows.remove(0);
+    let others = fields.len() - 2;
+    let expected = 25.0 / (25.0 + 75.0 * others as f64);
+    assert!((row.value.unwrap() - expected).abs() < 1e-9, "{row:?}: {fields:?}");
+    // There is one reading, and no counter beside it.
+    assert_eq!((row.spread, row.untrusted.len()), (None, 0), "{row:?}");
+}

@@ -6,7 +6,7 @@ mod processors;
 
 use super::{note, percent, share, table};
 use crate::page::Document;
-use crate::render::samples::{intervals, warnings};
+use crate::render::samples::{intervals, period, warnings};
 use crate::render::{energy, uncore};
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::processors::named;
@@ -81,14 +81,10 @@ fn events(result: &SampleResult) -> Part {
         "counted",
     ];
     let row = |one: &SampledCount| {
-        let period = match one.last_period {
-            Some(last) => format!("{} to {last}", one.period),
-            None => one.period.to_string(),
-        };
         let mut row = vec![
             Cell::text(&*one.event),
             Cell::text(one.counter.clone().unwrap_or_default()),
-            Cell::text(period),
+            Cell::text(period(one)),
         ];
         let numbers = [one.overflows, one.samples, one.dropped, one.lost, one.throttled, one.rest];
         row.extend(numbers.map(|number| Cell::text(number.to_string())));

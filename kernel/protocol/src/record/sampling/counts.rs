@@ -36,7 +36,7 @@ pub struct SampledProcessor {
     pub timer: Option<TimerResult>,
 }
 
-/// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
+/// One event that was sampled by, or counted beside. `samples` + `dropped` + `lost` = `overflows`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledCount {
@@ -45,7 +45,8 @@ pub struct SampledCount {
     /// The counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
-    /// Events between two overflows; for the timer, nanoseconds.
+    /// Events between two overflows; for the timer, nanoseconds. 0: no sample was taken by this event, it was counted beside
+    /// the others, and `witness` is its count.
     pub period: u64,
     /// Overflows.
     pub overflows: u64,
@@ -63,7 +64,7 @@ pub struct SampledCount {
     /// Events since the last overflow. `(overflows + throttled) * period + rest` is what the counter saw.
     #[serde(default)]
     pub rest: u64,
-    /// The same event at the same time on a counter that raised no interrupts, if one was free.
+    /// The same event at the same time on a counter that raised no interrupts, if one was free; where `period` is 0, its count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<u64>,
     /// Doubts about the count.
@@ -89,6 +90,14 @@ pub struct SampledCount {
     /// What its PEBS records state of retirement; absent where they state nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retire_latency: Option<RetireLatency>,
+}
+
+impl SampledCount {
+    /// Whether samples were taken by it.
+    #[must_use]
+    pub const fn is_sampled(&self) -> bool {
+        self.period > 0
+    }
 }
 
 /// Core cycles from the retirement of the instruction before to that of the record's own, of several PEBS records.
