@@ -124,7 +124,7 @@ impl Guest {
             screen: false,
             extra: Vec::new(),
             commands: None,
-            timeout: Duration::from_secs(90),
+            timeout: Duration::from_secs(240),
         }
     }
 
