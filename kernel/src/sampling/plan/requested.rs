@@ -60,7 +60,7 @@ impl<'a> Requested<'a> {
     pub(super) fn rate(&self, item: &Sampling, number: usize, event: &str) -> Rate {
         let sampled = || item.events.iter().filter(|one| !self.beside.contains(&&one.event));
         let by_text = sampled().find(|one| one.event == event);
-        let found = by_text.or_else(|| sampled().nth(number)).or_else(|| sampled().last());
+        let found = by_text.or_else(|| sampled().nth(number)).or_else(|| sampled().next_back());
         found.map_or(Rate::Period(1), |one| one.rate)
     }
 

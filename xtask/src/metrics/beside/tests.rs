@@ -119,14 +119,14 @@ fn s3_shares_of_samples_are_of_the_slots_that_were_counted_beside() {
     let block = Block::embedded();
     let target = Target::of_model(Model::IceLake).unwrap();
     let (core, table) = target.tables(&block.tables()).unwrap();
-    let name: Asked = "tma_retiring".parse().unwrap();
+    let name: Asked = "Retiring".parse().unwrap();
     let found = find(&table, &[name]).unwrap();
     let one = ask(&target, &core, &table, &found[0]).unwrap();
     let fields: Vec<String> = one.events().map(String::from).collect();
     assert!(fields.iter().all(|event| crate::metrics::shares::is_beside(event)), "{fields:?}");
     let one = one.among(&fields).unwrap();
     let mut sample = sample(&[("instructions", 9, 0, None)]);
-    // Retiring is a quarter of the slots.
+    // All fields but retiring have three times as much.
     let counts = fields.iter().map(|event| {
         let parts = if event == "PERF_METRICS.RETIRING" { 25 } else { 75 };
         let count = if crate::metrics::shares::field(event).is_some() { parts } else { 100 };
@@ -137,7 +137,7 @@ fn s3_shares_of_samples_are_of_the_slots_that_were_counted_beside() {
     sample.events.extend(counts);
     let row = of_sample(&sample, &[one], Clock::default()).rows.remove(0);
     let others = fields.len() - 2;
-    let expected = 25.0 / (25.0 + 75.0 * others as f64);
+    let expected = 100.0 * 25.0 / (25.0 + 75.0 * others as f64);
     assert!((row.value.unwrap() - expected).abs() < 1e-9, "{row:?}: {fields:?}");
     // There is one reading, and no counter beside it.
     assert_eq!((row.spread, row.untrusted.len()), (None, 0), "{row:?}");
