@@ -128,17 +128,15 @@ fn s3_shares_of_samples_are_of_the_slots_that_were_counted_beside() {
     let mut sample = sample(&[("instructions", 9, 0, None)]);
     // All fields but retiring have three times as much.
     let counts = fields.iter().map(|event| {
-        let parts = if event == "PERF_METRICS.RETIRING" { 25 } else { 75 };
-        let count = if crate::metrics::shares::field(event).is_some() { parts } else { 100 };
+        let count = if event == "PERF_METRICS.RETIRING" { 25 } else { 75 };
         serde_json::from_value(json!({"event": event, "counter": "c", "period": 0, "overflows": 0, "samples": 0, "dropped": 0,
             "witness": count * 1000}))
         .unwrap()
     });
     sample.events.extend(counts);
     let row = of_sample(&sample, &[one], Clock::default()).rows.remove(0);
-    let others = fields.len() - 2;
-    let expected = 100.0 * 25.0 / (25.0 + 75.0 * others as f64);
-    assert!((row.value.unwrap() - expected).abs() < 1e-9, "{row:?}: {fields:?}");
+    // In percent of the four.
+    assert_eq!((row.value, fields.len()), (Some(10.0), 4), "{row:?}: {fields:?}");
     // There is one reading, and no counter beside it.
     assert_eq!((row.spread, row.untrusted.len()), (None, 0), "{row:?}");
 }
