@@ -58,6 +58,12 @@ pub(super) fn plan(item: &Sampling, known: &Known, armed: &[Armed]) -> Result<Sh
     if armed.is_empty() {
         return Err(NOT_SAMPLED.to_string());
     }
+    if let Some(one) = armed.iter().find(|one| one.counter == SLOTS) {
+        return Err(format!(
+            "{}: it would be sampled by in its group, and the fields of PERF_METRICS take its counter: name it by itself",
+            one.event
+        ));
+    }
     let owned: Vec<Cow<str>> = texts.iter().map(|text| Cow::Borrowed(&***text)).collect();
     let planned = events::plan_for(Use::Counting, &owned, known);
     if let Some(one) = planned.uncounted.first() {

@@ -114,6 +114,9 @@ fn c7_s3_shares_are_refused_with_the_reason() {
     let said =
         refused(&[event(RETIRED, 77), event("PERF_METRICS.RETIRING:u", 77), event("slots", 77)], 0);
     assert!(said.contains("PERF_METRICS and slots count in the same rings"), "{said}");
+    // So would slots in a group, whose counter the field takes.
+    let said = refused(&[event("{r00c0,slots}", 77), event(FIELDS[0], 77)], 0);
+    assert!(said.contains("slots: it would be sampled by in its group"), "{said}");
     // In a group, the others would be sampled by.
     let mut host = Host::new(Model::IceLake);
     let grouped = event("{instructions,PERF_METRICS.RETIRING}", 77);
