@@ -1,6 +1,7 @@
 //! PERF_METRICS beside samples on emulated Ice Lake and Sapphire Rapids: shares of the same code are those that a count has of it.
 
-use qemu_tests::{Called, xtask};
+use crate::sampled_whole::{job, json};
+use qemu_tests::xtask;
 use serde_json::Value;
 use std::fs;
 
@@ -13,17 +14,6 @@ const FIELDS: [&str; 5] = [
     "topdown-fe-bound:u",
     "topdown-be-bound:u",
 ];
-
-fn job(toml: &str, pmu: &str, format: &str) -> Called {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("job.toml"), toml).unwrap();
-    xtask(folder.path(), &["run", "job.toml", "--pmu", pmu, "--format", format])
-}
-
-fn json(called: &Called) -> Value {
-    assert_eq!(called.code, 0, "{called:#?}");
-    serde_json::from_str(&called.out).unwrap_or_else(|error| panic!("{error}: {called:#?}"))
-}
 
 fn record<'a>(document: &'a Value, kind: &str) -> &'a Value {
     let all = document["records"].as_array().unwrap();

@@ -12,13 +12,15 @@ const CLOCKS: &str = "uncore_clock/event=0xff,name=clocks/";
 /// Joules of the package in a tick.
 const PACKAGE: f64 = 1.0 / 64.0 / 1_048_576.0;
 
-fn job(toml: &str, pmu: &str, format: &str) -> Called {
+/// Runs a job on an emulated PMU.
+pub fn job(toml: &str, pmu: &str, format: &str) -> Called {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("job.toml"), toml).unwrap();
     xtask(folder.path(), &["run", "job.toml", "--pmu", pmu, "--format", format])
 }
 
-fn json(called: &Called) -> Value {
+/// The document of a run that passed.
+pub fn json(called: &Called) -> Value {
     assert_eq!(called.code, 0, "{called:#?}");
     serde_json::from_str(&called.out).unwrap_or_else(|error| panic!("{error}: {called:#?}"))
 }
