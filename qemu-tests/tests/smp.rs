@@ -65,9 +65,13 @@ fn at_work_of(ran: &Ran, ticks: f64, undisturbed: usize) -> Vec<u32> {
         let disturbed = one.processor as usize >= undisturbed && median > 0.9 * ticks;
         assert!(disturbed || median == ticks, "processor {}: {median}", one.processor);
     }
-    // The others are halted while the boot processor measures.
-    assert_eq!(ran.results()[0].metrics[0].value.median, ticks / 2.0);
-    assert!(ran.results()[0].metrics[0].deterministic);
+    // The others are halted while the boot processor measures. Where each has an emulated PMU, QEMU takes its turns by the
+    // host's clock, and what the others' hypervisors execute may be in the ticks of a run.
+    let alone = &ran.results()[0].metrics[0];
+    let hypervisors =
+        ran.report.machine().unwrap().emulated_pmu.as_ref().map_or(0, |pmu| pmu.processors);
+    assert_eq!(alone.value.median, ticks / 2.0);
+    assert!(alone.deterministic || hypervisors > 1, "{alone:?}");
     ids
 }
 
