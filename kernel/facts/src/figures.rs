@@ -3,6 +3,7 @@
 use crate::curve;
 use crate::finder::{Finder, Level, TRIES, What};
 use crate::policy;
+use crate::prefetch;
 use crate::probe::{Flush, LARGE, Probe, Run};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -42,6 +43,7 @@ pub fn measure(probe: &mut impl Probe) -> MemoryFacts {
         memory_tenths: first_tenths + 10 * farthest,
         caches,
         tlbs,
+        prefetch: Some(prefetch::measure(probe, bytes, farthest).into()),
         crossing_tenths: crossings(probe, bytes),
         curve: curve::measure(probe, bytes, first_tenths),
     }

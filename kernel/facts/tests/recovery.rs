@@ -6,6 +6,7 @@ use draw::Draw;
 use facts::judge::{self, Told};
 use facts::{Flush, LARGE, Probe, Run, measure};
 use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
+use pmu_model::uarch::prefetcher::{PrefetcherShape, StreamShape};
 use pmu_model::uarch::replacement::Policy;
 use pmu_model::uarch::{Access, AccessKind, Hierarchy};
 use pmu_model::{Delta, Occurrence, Ring};
@@ -265,12 +266,13 @@ fn check(parameters: &Parameters, facts: &MemoryFacts, tally: &mut Tally) -> Vec
 
 #[test]
 fn d1_blind_recovery_of_200_random_hierarchies() {
-    let mut draw = Draw(19);
+    let (mut draw, mut prefetchers) = (Draw(19), Draw(38));
     let (mut tally, mut wrong) = (Tally::default(), Vec::new());
     for number in 0..200 {
-        let parameters = draw.parameters();
+        let parameters = Parameters { prefetch: prefetchers.prefetchers(), ..draw.parameters() };
         let facts = measure(&mut Modelled::new(&parameters, 256 * MIB));
-        let found = check(&parameters, &facts, &mut tally);
+        let mut found = check(&parameters, &facts, &mut tally);
+        found.extend(check_prefetchers(&parameters, &facts, &mut tally));
         if !found.is_empty() {
             wrong.push(format!("{number}: {parameters}\n  {}", found.join("\n  ")));
         }
@@ -286,4 +288,65 @@ fn d1_blind_recovery_of_200_random_hierarchies() {
         wrong.len(),
         wrong[..wrong.len().min(12)].join("\n")
     );
+}
+
+impl Draw {
+    fn prefetchers(&mut self) -> PrefetcherShape {
+        let both = [true, false];
+        let numbers: Vec<u16> = (1..=16).collect();
+        let stream = StreamShape {
+            after: self.of(&[2, 3, 4, 5, 8]),
+            ahead: self.of(&numbers),
+            stride: self.of(&[1, 2, 3, 4]),
+        };
+        let stream = self.of(&both).then_some(stream);
+        PrefetcherShape { pair: self.of(&both), next: self.of(&both), stream }
+    }
+}
+
+/// What is wrong about prefetchers.
+fn check_prefetchers(
+    parameters: &Parameters,
+    facts: &MemoryFacts,
+    tally: &mut Tally,
+) -> Vec<String> {
+    let (shape, found) = (parameters.prefetch, facts.prefetch.as_ref().unwrap());
+    let mut wrong = Vec::new();
+    tally.note("prefetched pairs", found.pairs().map(|pairs| pairs == shape.pair));
+    if found.pairs() != Some(shape.pair) {
+        wrong.push(format!("pairs: {:?}", found.pairs()));
+    }
+    let of_page = 4096 / i32::try_from(parameters.line).unwrap();
+    for stride in found.strides() {
+        let [first, other] = found.stream(stride).map(|one| one.map(|one| (one.after, one.ahead)));
+        let next = (shape.next && stride == 1).then_some((2, 1));
+        tally.note("prefetched next lines", Some(first == next));
+        if first != next {
+            wrong.push(format!("{stride}, first level: {first:?}"));
+        }
+        let brought = shape.stream.filter(|one| stride.unsigned_abs() <= one.stride.into());
+        let brought = brought.map(|one| {
+            // The last line before is odd, and the page ends.
+            let last = i32::from(one.after - 1) * stride.abs() + 1;
+            let room = (of_page - 1 - last - (last + 1) % 2) / stride.abs();
+            (u32::from(one.after), u32::from(one.ahead).min(room as u32))
+        });
+        let brought = brought.filter(|(_, ahead)| *ahead > 0);
+        // What has come into the first level already is nothing to a stream: it is seen later, or not.
+        let (told, right) = match next {
+            None => (true, other == brought),
+            Some(_) => {
+                (false, other.is_none_or(|(after, _)| brought.is_some_and(|one| one.0 <= after)))
+            }
+        };
+        tally.note("prefetched streams", (told || !right).then_some(right));
+        if !right {
+            wrong.push(format!("{stride}: {other:?}, really {brought:?}"));
+        }
+    }
+    let streams = shape.stream.is_some() || shape.next;
+    if found.crosses_pages() != streams.then_some([false; 2]) {
+        wrong.push(format!("pages: {:?}", found.across));
+    }
+    wrong
 }

@@ -5,6 +5,7 @@ pub(crate) mod bandwidth;
 pub(crate) mod cores;
 pub(crate) mod noise;
 pub(crate) mod pipeline;
+mod prefetch;
 mod sharing;
 mod sure;
 mod told;
@@ -178,6 +179,7 @@ pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
         let (figure, tries) = (format!("{name}, cost"), "quickest of 4".to_string());
         all.push(row(&figure, costs, None, tries, "single loads".into()));
     }
+    all.extend(prefetch::rows(sheet, memory));
     let [line, page] = memory.crossing_tenths;
     for (figure, tenths) in [("crossing a line", line), ("crossing a page", page)] {
         let value = format!("{} more", cycles(tenths));
@@ -253,6 +255,7 @@ pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
             all.push(format!("the policy of the L{level} data cache: {reason}"));
         }
     }
+    all.extend(prefetch::untold(memory));
     for tlb in &memory.tlbs {
         let (level, page) = (tlb.level, size(tlb.page));
         if let Some(reason) = &tlb.reason {

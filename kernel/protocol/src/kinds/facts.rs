@@ -5,7 +5,7 @@ use crate::facts::{BYTES, SMIS, THRESHOLD_NS, WATCH_MS};
 use crate::job::Facts;
 use crate::limits::{self, LimitError};
 use crate::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow};
-use crate::record::{PipelineFacts, Uncounted};
+use crate::record::{PipelineFacts, PrefetchFacts, Uncounted};
 use crate::verdict::{Figure, figure};
 use alloc::format;
 use alloc::string::String;
@@ -75,8 +75,24 @@ fn of_memory(memory: &MemoryFacts, all: &mut Vec<Figure>) {
         all.push(figure(format!("{name} ways"), tlb.ways.map(f64::from)));
         all.push(figure(format!("{name} walk cycles"), Some(cycles(tlb.walk_tenths))));
     }
+    memory.prefetch.iter().for_each(|facts| of_prefetchers(facts, all));
     all.push(figure("line crossing cycles", Some(cycles(memory.crossing_tenths[0]))));
     all.push(figure("page crossing cycles", Some(cycles(memory.crossing_tenths[1]))));
+}
+
+/// Of pairs 1 or 0, of streams by stride the loads before and the lines after.
+fn of_prefetchers(facts: &PrefetchFacts, all: &mut Vec<Figure>) {
+    let pairs = facts.pairs().map(|pairs| f64::from(u8::from(pairs)));
+    all.push(figure("prefetched pairs", pairs));
+    for stride in facts.strides() {
+        for (level, found) in ["L1", "others"].into_iter().zip(facts.stream(stride)) {
+            let name = format!("prefetched into {level} at stride {stride}");
+            // None is a figure as well.
+            let [after, ahead] = found.map_or([0; 2], |one| [one.after, one.ahead]);
+            all.push(figure(format!("{name} after loads"), Some(after.into())));
+            all.push(figure(format!("{name} lines"), Some(ahead.into())));
+        }
+    }
 }
 
 /// Of working sets in the middle of a level.

@@ -1,6 +1,7 @@
 //! What a processor's caches and TLBs are, as measured.
 
-use super::{BandwidthFacts, CoreFacts, Miss, NoiseFacts, PipelineFacts, Uncounted, Verdict};
+use super::{BandwidthFacts, CoreFacts, Miss, NoiseFacts, PipelineFacts, PrefetchFacts};
+use super::{Uncounted, Verdict};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,6 +83,9 @@ pub struct MemoryFacts {
     pub caches: Vec<CacheFact>,
     /// The TLBs that were found.
     pub tlbs: Vec<TlbFact>,
+    /// Which lines prefetchers bring; absent: that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<Box<PrefetchFacts>>,
     /// What a load that crosses a line takes beyond one that does not, and one that crosses a page of 4 KiB.
     pub crossing_tenths: [u64; 2],
     /// A load's time over the size of the working set.

@@ -17,6 +17,7 @@ mod machine;
 mod noise;
 mod pipeline;
 mod place;
+mod prefetch;
 mod processors;
 mod qualified;
 mod result;
@@ -58,6 +59,7 @@ pub use pipeline::{
     WidthFact, WindowFact,
 };
 pub use place::{HistoryPlace, ProgramKey};
+pub use prefetch::{PrefetchFacts, PrefetchStream, Prefetched};
 pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,
     ProcessorsResult, Skew, Snapshot, Sum,

@@ -17,6 +17,13 @@ pub(super) fn all() -> Vec<String> {
             whole.extend(all.map(|what| format!("{name} {what}")));
         }
     }
+    whole.push("prefetched pairs".to_string());
+    for stride in (1..=4).flat_map(|stride| [stride, -stride]) {
+        for level in ["L1", "others"] {
+            let name = format!("prefetched into {level} at stride {stride}");
+            whole.extend(["after loads", "lines"].map(|what| format!("{name} {what}")));
+        }
+    }
     let core = ["misprediction cycles", "return stack entries", "targets entries", "targets ways"];
     whole.extend(["bytes", "ways", "line", "miss cycles"].map(|what| format!("L1 code {what}")));
     whole.extend(core.map(String::from));

@@ -3,7 +3,7 @@
 //! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
 //! served it, a crossing its own, and a translation what it adds; what stores and loads of their bytes take says `StoreBuffer`. Of an access that
 //! crosses a line or a page, the slower part counts. With a window loads overlap, see [`window`](super::window). How long lines wait for
-//! each other says [`transfer`](super::transfer).
+//! each other says [`transfer`](super::transfer); which lines come unasked, [`prefetcher`](super::prefetcher).
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
 //! code, and the TLBs see none.
@@ -12,6 +12,7 @@ use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
 use super::flight::Window;
 use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
+use super::prefetcher::Streams;
 use super::replacement::{Dice, Policy, Set};
 use super::sink::Sink;
 use super::stores::StoreBuffer;
@@ -55,6 +56,12 @@ impl Store {
         self.set(key).touch(tag.wrapping_add(1), policy, dice)
     }
 
+    /// Whether it is there; nothing is changed.
+    fn has(&self, key: u64, tag: u64) -> bool {
+        let first = (key % self.sets) as usize * self.ways;
+        self.tags[first..first + self.ways].contains(&tag.wrapping_add(1))
+    }
+
     fn remove(&mut self, key: u64, tag: u64) {
         let policy = self.policy;
         self.set(key).remove(tag.wrapping_add(1), policy);
@@ -78,6 +85,7 @@ pub struct Hierarchy {
     buffer: StoreBuffer,
     window: Window,
     way: Way,
+    streams: Streams,
     dice: Dice,
 }
 
@@ -97,6 +105,7 @@ impl Hierarchy {
             buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             window: Window::new(parameters.window),
             way: Way::new(parameters.transfer),
+            streams: Streams::new(parameters.prefetch.stream),
             dice: Dice::NEW,
         }
     }
@@ -131,6 +140,7 @@ impl Hierarchy {
                 false => {
                     let level = self.look_up(own, sink);
                     served = level.max(served);
+                    self.prefetch(own, level);
                     self.way.bring(now, level, levels)
                 }
             };
@@ -243,6 +253,36 @@ impl Hierarchy {
         }
         sink.add(Occurrence::LlcMiss, 1);
         levels
+    }
+
+    /// What prefetchers bring after a line that level number `served` had.
+    fn prefetch(&mut self, line: u64, served: usize) {
+        let (shape, bytes) = (self.parameters.prefetch, u64::from(self.parameters.line));
+        if served == 0 {
+            return;
+        }
+        let of_page = PAGE_BYTES / bytes;
+        let (at, page) = (line % of_page, line / of_page);
+        if shape.pair && served == self.caches.len() {
+            self.bring(line ^ 1, 1);
+        }
+        if shape.next && at > 0 && at + 1 < of_page && self.caches[0].has(line - 1, line - 1) {
+            self.bring(line + 1, 0);
+        }
+        let Some((distance, ahead)) = self.streams.miss(line, bytes) else { return };
+        let wanted = (1..=i64::from(ahead)).map(|step| line.wrapping_add_signed(step * distance));
+        for one in wanted.take_while(|one| one / of_page == page) {
+            self.bring(one, 1);
+        }
+    }
+
+    /// A line comes into the caches from a level on that do not have it.
+    fn bring(&mut self, line: u64, level: usize) {
+        for cache in self.caches.iter_mut().skip(level) {
+            if !cache.has(line, line) {
+                cache.touch(line, line, &mut self.dice);
+            }
+        }
     }
 
     fn note(&self, kind: AccessKind, served: usize, sink: &mut impl Sink) {

@@ -33,6 +33,7 @@ mod hierarchy;
 pub mod parameters;
 pub mod ports;
 mod predictor;
+pub mod prefetcher;
 pub mod replacement;
 mod set_assoc;
 mod sink;

@@ -15,6 +15,7 @@
 //! | `rob` | instructions in flight, 16 to 1024; or `none`, see [`super::window`] | none: every load is waited for |
 //! | `registers`, `loads`, `scheduler` | after `rob`, up to as many: of these those that write a register, that load, that wait for a register; or `none` | any number |
 //! | `transfer` | L2/L3/MEMORY/STREAM: cycles for which a line keeps the way to the first level busy, see [`super::transfer`] | `0/0/0/0` |
+//! | `prefetch` | PAIR/NEXT/AFTER/AHEAD/STRIDE: whether there is a prefetcher of pairs and one of the next line (0 or 1), then a prefetcher of streams or `0/0/0`, see [`super::prefetcher`] | `0/0/0/0/0` |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
@@ -30,11 +31,12 @@ mod words;
 
 use super::forward::{Forward, MOST_STORES};
 use super::ports::{self, PortMap};
+use super::prefetcher::PrefetcherShape;
 use super::replacement::Policy;
 use super::transfer::Transfer;
 use super::window::WindowShape;
 use core::fmt;
-use value::{btb, cache, code_cache, forward, tlb, transfer};
+use value::{btb, cache, code_cache, forward, prefetch, tlb, transfer};
 
 /// Levels of data caches.
 pub const LEVELS: usize = 3;
@@ -112,6 +114,8 @@ pub struct Parameters {
     pub window: WindowShape,
     /// Cycles for which a line keeps the way to the first level busy.
     pub transfer: Transfer,
+    /// Prefetchers of data.
+    pub prefetch: PrefetcherShape,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
@@ -144,6 +148,7 @@ const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, r
 const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
 const TRANSFER: &str =
     "transfers are L2/L3/MEMORY/STREAM, four numbers of cycles up to 4000, as transfer=4/9/26/30";
+const PREFETCH: &str = "prefetchers are PAIR/NEXT/AFTER/AHEAD/STRIDE, as prefetch=1/1/3/4/2: 0 or 1 twice, then 2 to 8, 1 to 16 and 1 to 4, or 0/0/0";
 const WINDOW: &str = "the reorder buffer has 16 to 1024 entries, as rob=224; after it registers, loads and scheduler, each 2 to as many, or none";
 const CYCLES: &str = "cycles are 1 to 4000";
 const SETS: &str = "size / ways / line must be a power of two, with at most 64 ways";
@@ -171,6 +176,7 @@ impl Parameters {
         stores: 0,
         window: WindowShape::NONE,
         transfer: Transfer::NONE,
+        prefetch: PrefetcherShape::NONE,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
@@ -184,7 +190,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, rob, registers, loads, scheduler, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, loads, scheduler, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -220,6 +226,7 @@ impl Parameters {
                     all.stores = number.ok_or(wrong("store buffers have 1 to 128 entries"))?;
                 }
                 "transfer" => all.transfer = transfer(value).ok_or(wrong(TRANSFER))?,
+                "prefetch" => all.prefetch = prefetch(value).ok_or(wrong(PREFETCH))?,
                 "rob" | "registers" | "loads" | "scheduler" => {
                     let entries = match value {
                         "none" => Some(0),

@@ -29,9 +29,11 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     assert_eq!(Parameters::parse("rob=64,rob=none"), Ok(Parameters::DEFAULT));
     let moving = Parameters::parse("transfer=4/9/26/4000").unwrap();
     assert_eq!(moving.transfer.list(), [4, 9, 26, 4000]);
+    let fetching = Parameters::parse("prefetch=1/0/3/16/2").unwrap();
+    assert_eq!(fetching.prefetch.list(), [1, 0, 3, 16, 2]);
     let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
     assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-    for all in [all, coded, stored, windowed, moving, ported, Parameters::DEFAULT] {
+    for all in [all, coded, stored, windowed, moving, fetching, ported, Parameters::DEFAULT] {
         assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
         assert_eq!(Parameters::of_words(&all.words()), Some(all));
     }
@@ -61,6 +63,10 @@ fn d1_what_is_wrong_is_named() {
         ("transfer=1/2/3", TRANSFER),
         ("transfer=1/2/3/4/5", TRANSFER),
         ("transfer=1/2/3/4001", TRANSFER),
+        ("prefetch=1/1/3/4", PREFETCH),
+        ("prefetch=1/1/3/4/2/1", PREFETCH),
+        ("prefetch=1/1/3/4/5", PREFETCH),
+        ("prefetch=2/0/0/0/0", PREFETCH),
         ("l2=none,l3=8m/16", "each level"),
         ("dtlb=64/5", "power of two"),
         ("dtlb=0/1", "power of two"),
@@ -86,7 +92,7 @@ fn d1_what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
         let _ = Parameters::parse(&text);
         if let Some(all) = Parameters::of_words(&words) {
             let text = all.to_string();

@@ -58,6 +58,16 @@ pub(super) fn transfer(text: &str) -> Option<Transfer> {
     parts.next().is_none().then_some(Transfer::of(all))
 }
 
+/// `1/1/3/4/2`.
+pub(super) fn prefetch(text: &str) -> Option<PrefetcherShape> {
+    let mut all = [0; 5];
+    let mut parts = text.split('/');
+    for number in &mut all {
+        *number = parts.next()?.parse().ok()?;
+    }
+    parts.next().is_none().then(|| PrefetcherShape::of(all)).flatten()
+}
+
 /// `512/4`.
 pub(super) fn btb(text: &str) -> Result<TlbShape, &'static str> {
     tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)

@@ -23,6 +23,7 @@ impl Parameters {
         let [same, narrow, offset, wide, cross, alias] = self.forward.list();
         let [rob, registers, loads, scheduler] = self.window.list();
         let [l2, l3, memory, stream] = self.transfer.list();
+        let [paired, next, after, ahead, stride] = self.prefetch.list();
         let four = |a: u16, b: u16, c: u16, d: u16| {
             u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
         };
@@ -52,6 +53,7 @@ impl Parameters {
             four(cross, alias, self.stores as u16, 0),
             four(rob, registers, loads, scheduler),
             four(l2, l3, memory, stream),
+            four(paired | next << 1, after, ahead, stride),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -100,6 +102,7 @@ impl Parameters {
             k,
             window,
             transfer,
+            prefetch,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
@@ -112,6 +115,8 @@ impl Parameters {
         let stores = part(k, 2).into();
         let window = WindowShape::of([0, 1, 2, 3].map(|at| part(window, at)));
         let transfer = Transfer::of([0, 1, 2, 3].map(|at| part(transfer, at)));
+        let [which, after, ahead, stride] = [0, 1, 2, 3].map(|at| part(prefetch, at));
+        let prefetch = PrefetcherShape::of([which & 1, which >> 1, after, ahead, stride])?;
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
@@ -129,6 +134,7 @@ impl Parameters {
             stores,
             window,
             transfer,
+            prefetch,
             returns,
             btb: tlb(targets),
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
