@@ -60,7 +60,7 @@ pub fn both_ways() -> Vec<Counting> {
 
 /// The models on which tests of every model count by stepping, too: a version of PMU without a status register, one with all
 /// that counts by model, architectural PEBS, and AMD's first and last.
-const STEPPED: [Model; 5] =
+pub const STEPPED: [Model; 5] =
     [Model::Core2, Model::Skylake, Model::CougarCove, Model::K10, Model::Zen4];
 
 /// [`both_ways`] on some models, the plugin alone on the others: stepping takes far longer. The soak tests have the others.

@@ -3,10 +3,11 @@
 use super::run::prepare;
 use crate::build::Tree;
 use crate::cli::{Boot, Test};
+use crate::process::tied;
 use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Status, Toolchain};
 use crate::{Failure, Result};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Crates whose tests run on the host alone.
 const HOST: [&str; 23] = [
@@ -44,11 +45,15 @@ const QEMU: &str = "qemu-tests";
 pub fn run(arguments: &Test) -> Result<u8> {
     let toolchain = Toolchain::find()?;
     let mut crates = HOST.to_vec();
+    let nextest = crate::process::find("cargo-nextest").is_some();
+    let mut building = None;
     let tree = if arguments.host_only {
         setup::ensure(Need::build(), &toolchain)?;
         Tree::new(toolchain)?
     } else {
         crates.push(QEMU);
+        setup::ensure(Need::build(), &toolchain)?;
+        building = build(&crates, nextest, &Tree::new(toolchain)?);
         let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
@@ -78,8 +83,13 @@ pub fn run(arguments: &Test) -> Result<u8> {
     if !arguments.no_checks && !arguments.soak && arguments.filter.is_none() {
         super::check::all(&tree)?;
     }
-    let nextest = crate::process::find("cargo-nextest").is_some();
-    let status = command(&crates, &chosen(arguments, nextest), nextest, &tree).status();
+    if let Some(mut building) = building {
+        // If it failed, the next call says why.
+        let _ = building.wait();
+    }
+    let status =
+        command(Command::new(cargo()), &crates, &chosen(arguments, nextest), nextest, &tree)
+            .status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
@@ -99,8 +109,19 @@ fn chosen(arguments: &Test, nextest: bool) -> Vec<&str> {
     }
 }
 
-fn command(crates: &[&str], chosen: &[&str], nextest: bool, tree: &Tree) -> Command {
-    let mut command = Command::new(cargo());
+/// Builds the tests beside the firmware, whose linking takes long and one processor alone. `None`: it cannot be started.
+fn build(crates: &[&str], nextest: bool, tree: &Tree) -> Option<Child> {
+    let mut command = command(tied(cargo()), crates, &["--no-run"], nextest, tree);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+}
+
+fn command(
+    mut command: Command,
+    crates: &[&str],
+    chosen: &[&str],
+    nextest: bool,
+    tree: &Tree,
+) -> Command {
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
     // One run reports everything that fails.
     let run = if nextest {

@@ -62,6 +62,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "rings" => rings::run(&unit),
         "overflow" => overflow::run(&unit),
         "many" => overflow::many(&unit),
+        "some" => overflow::some(&unit),
         "storm" => storm::run(&unit),
         "once" => once::run(&unit),
         "interrupted" => interrupted::run(&unit),

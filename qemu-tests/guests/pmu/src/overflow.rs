@@ -5,7 +5,7 @@ use crate::line;
 use crate::machine::{apic, apic_write};
 use crate::pmu::{INSTRUCTIONS, INTERRUPT, KERNEL, USER, Unit, call, read, write};
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const LVTPC: u64 = 0x340;
 const NMI: u32 = 0x400;
@@ -288,14 +288,26 @@ fn elsewhere(unit: &Unit) {
     line!("case nmi_alone {} 1", SEEN_COUNT.load(Relaxed));
 }
 
-/// 100,000,002 instructions up to CLI.
+/// Turns of [`long_loop`], of two instructions each.
+static TURNS: AtomicU32 = AtomicU32::new(0);
+
+/// The loop, with two instructions before it, and CLI.
 #[unsafe(naked)]
 extern "C" fn long_loop() {
-    naked_asm!("mov ecx, 50000000", "sti", "2: dec ecx", "jnz 2b", "cli", "ret")
+    naked_asm!("mov ecx, [rip + {turns}]", "sti", "2: dec ecx", "jnz 2b", "cli", "ret", turns = sym TURNS)
 }
 
-/// 10^5 overflows.
+/// 10^5 overflows and more.
 pub fn many(unit: &Unit) {
+    each_thousandth(unit, 50_000_000);
+}
+
+/// A fifth of them.
+pub fn some(unit: &Unit) {
+    each_thousandth(unit, 10_000_000);
+}
+
+fn each_thousandth(unit: &Unit, turns: u32) {
     const PERIOD: u64 = 1_000;
     arm(unit, PERIOD, u32::from(PMI));
     let (switch, on) = unit.switch(bits());
@@ -307,9 +319,10 @@ pub fn many(unit: &Unit) {
     CLEAR.store(clear.into(), Relaxed);
     WITH_STATUS.store(0, Relaxed);
     PRESET.store(0u64.wrapping_sub(PERIOD) & (u64::MAX >> (64 - unit.width)), Relaxed);
+    TURNS.store(turns, Relaxed);
     call(switch, on, long_loop as *const () as u64);
     PRESET.store(0, Relaxed);
-    let executed = 1 + 2 + 100_000_000;
+    let executed = 1 + 2 + 2 * u64::from(turns);
     let expected = 1 + (executed - PERIOD) / (PERIOD - TAIL);
     line!("case many.count {} {expected}", SEEN_COUNT.load(Relaxed));
     let with_status = if unit.status.is_some() { expected } else { 0 };

@@ -39,7 +39,12 @@ pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
     }
     if all.len() == 1 {
         let evidence = "1 to 8 cold lines, 1 to 4 lines apart, in both directions";
-        all.push(row("prefetch, streams".into(), "none seen".into(), String::new(), evidence.into()));
+        all.push(row(
+            "prefetch, streams".into(),
+            "none seen".into(),
+            String::new(),
+            evidence.into(),
+        ));
     }
     if let (Some([up, down]), Some([first, last])) = (facts.crosses_pages(), facts.across) {
         let value = match (up, down) {
@@ -80,7 +85,9 @@ pub(super) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let Some(facts) = &memory.prefetch else { return Vec::new() };
     let mut all = Vec::new();
     if facts.pairs().is_none() {
-        all.push("whether lines come in pairs: other lines come as well, or one of both".to_string());
+        all.push(
+            "whether lines come in pairs: other lines come as well, or one of both".to_string(),
+        );
     }
     for stride in facts.strides() {
         if let ([Some(_), None], [_, Some(_)]) = (facts.stream(stride), facts.stream(-stride)) {
@@ -106,12 +113,18 @@ mod tests {
         let across = Some([196, 30]);
         let facts = PrefetchFacts { cold: 196, pair, streams: streams.collect(), across };
         let caches = vec![cache(1, Some(40)), cache(2, Some(140)), cache(3, Some(440))];
-        MemoryFacts { first_tenths: 40, caches, prefetch: Some(facts.into()), ..MemoryFacts::default() }
+        MemoryFacts {
+            first_tenths: 40,
+            caches,
+            prefetch: Some(facts.into()),
+            ..MemoryFacts::default()
+        }
     }
 
     #[test]
     fn d1_prefetchers_are_named_with_where_lines_come_to() {
-        let one = memory(&[(1, 2, &[0, 196]), (1, 3, &[0, 10, 196]), (-1, 3, &[42, 196])], [11, 40, 196]);
+        let one =
+            memory(&[(1, 2, &[0, 196]), (1, 3, &[0, 10, 196]), (-1, 3, &[42, 196])], [11, 40, 196]);
         let facts = one.prefetch.as_ref().unwrap();
         let [first, other] = facts.stream(1).map(Option::unwrap);
         assert_eq!([level(&one, 0), level(&one, 10), level(&one, 42)], ["L1", "L2", "L3"]);
