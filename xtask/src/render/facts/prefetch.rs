@@ -26,14 +26,18 @@ pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
             let [least, most] = found.cycles;
             let lines = if stride.abs() == 1 { "line" } else { "lines" };
             let figure = format!("prefetch, stride {stride} {lines}");
-            let times = if found.ahead == 1 { "stride" } else { "strides" };
+            let far = if found.ahead == 1 { "stride" } else { "strides" };
             let value = format!(
-                "from load {} on, up to {} {times} ahead, into {}",
+                "from load {} on, up to {} {far} ahead, into {}",
                 found.after,
                 found.ahead,
                 level(memory, least)
             );
-            let evidence = format!("{least} to {most} {unit} beyond a hit; cold: {}", facts.cold);
+            let times = match least == most {
+                true => least.to_string(),
+                false => format!("{least} to {most}"),
+            };
+            let evidence = format!("{times} {unit} beyond a hit; cold: {}", facts.cold);
             all.push(row(figure, value, sureness(facts, &found), evidence));
         }
     }
