@@ -61,7 +61,8 @@ fn hexadecimal(word: &str) -> Option<u64> {
 }
 
 #[test]
-fn s1_linux_records_where_the_data_of_the_emulated_ice_lake_came_from() {
+#[ignore = "cargo xtask test --soak"]
+fn s1_linux_records_where_the_data_of_the_emulated_ice_lake_came_from_soak() {
     // The hypervisor steps through what has a threshold of latency.
     const LOADS: Program = Program { kind: Kind::Loop, rounds: 20_000 };
     const PERIOD: u64 = 101;

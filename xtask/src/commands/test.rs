@@ -87,9 +87,9 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // If it failed, the next call says why.
         let _ = building.wait();
     }
-    let status =
-        command(Command::new(cargo()), &crates, &chosen(arguments, nextest), nextest, &tree)
-            .status();
+    let mut tests = command(Command::new(cargo()), &crates, nextest, &tree);
+    // One run reports everything that fails.
+    let status = tests.arg("--no-fail-fast").args(chosen(arguments, nextest)).status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
@@ -111,29 +111,18 @@ fn chosen(arguments: &Test, nextest: bool) -> Vec<&str> {
 
 /// Builds the tests beside the firmware, whose linking takes long and one processor alone. `None`: it cannot be started.
 fn build(crates: &[&str], nextest: bool, tree: &Tree) -> Option<Child> {
-    let mut command = command(tied(cargo()), crates, &["--no-run"], nextest, tree);
+    // Of nextest, --no-run does not go together with --no-fail-fast.
+    let mut command = command(tied(cargo()), crates, nextest, tree);
+    command.arg("--no-run");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
-fn command(
-    mut command: Command,
-    crates: &[&str],
-    chosen: &[&str],
-    nextest: bool,
-    tree: &Tree,
-) -> Command {
+fn command(mut command: Command, crates: &[&str], nextest: bool, tree: &Tree) -> Command {
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
-    // One run reports everything that fails.
-    let run = if nextest {
-        &["nextest", "run", "--no-fail-fast"][..]
-    } else {
-        &["test", "--no-fail-fast"]
-    };
-    command.args(run);
+    command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });
     for name in crates {
         command.args(["-p", name]);
     }
-    command.args(chosen);
     // Everything is built, and the tests find the program under test by this.
     command.env("BARECOUNT_PREPARED", "1");
     if let Ok(program) = std::env::current_exe() {

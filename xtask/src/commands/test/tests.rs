@@ -1,7 +1,9 @@
 //! Which tests are run, and what is built for them.
 
-use super::{HOST, QEMU, SOAK, chosen};
+use super::{HOST, QEMU, SOAK, build, chosen};
+use crate::build::Tree;
 use crate::cli::Test;
+use crate::setup::Toolchain;
 use crate::setup::toolchain::cargo;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -104,4 +106,14 @@ fn the_tests_select_no_features_that_the_host_tool_lacks() {
     assert!(tool.len() > 100 && tests.len() > tool.len(), "{} {}", tool.len(), tests.len());
     let other: Vec<&String> = tool.difference(&tests).collect();
     assert!(other.is_empty(), "built once more with other features: {other:#?}");
+}
+
+/// One that ends at once would be noticed by nobody: the tests are then built where they are run.
+#[test]
+fn the_tests_are_built_beside_the_firmware() {
+    let tree = Tree::new(Toolchain::find().expect("a toolchain")).expect("the checkout");
+    let all: Vec<&str> = HOST.into_iter().chain([QEMU]).collect();
+    let nextest = crate::process::find("cargo-nextest").is_some();
+    let status = build(&all, nextest, &tree).expect("cargo starts").wait().expect("it ends");
+    assert!(status.success(), "{status}");
 }
