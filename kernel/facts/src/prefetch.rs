@@ -11,10 +11,6 @@ use protocol::record::{PrefetchFacts, PrefetchStream};
 
 /// Bytes of a page, which few prefetchers leave.
 const PAGE: u64 = 4096;
-/// Distances that are tried, in lines, in either direction.
-const STRIDES: [i32; 4] = [1, 2, 3, 4];
-/// Most lines that are loaded before.
-const MOST_LOADS: u32 = 8;
 /// Farthest line that is timed, in strides.
 const MOST_AHEAD: u32 = 24;
 
@@ -23,25 +19,24 @@ struct Search<'p, P> {
     probe: &'p mut P,
     /// Bytes of a line.
     line: u64,
-    cold: u64,
-    /// The page of the next run.
+    /// The page of the last run.
     page: u64,
 }
 
 /// Finds out what is brought. `cold`: cycles of a load beyond a hit, of a line that no cache has.
 pub fn measure(probe: &mut impl Probe, line: u64, cold: u64) -> PrefetchFacts {
-    let mut search = Search { probe, line, cold, page: 0 };
+    let mut search = Search { probe, line, page: 0 };
     // The upper line of a pair, the lower one, and the one after a pair.
     let pair = [[2, 3], [3, 2], [3, 4]].map(|lines| search.time(&lines));
     let mut facts = PrefetchFacts { cold, pair, ..PrefetchFacts::default() };
-    for stride in STRIDES.into_iter().flat_map(|stride| [stride, -stride]) {
-        for loads in 1..=MOST_LOADS {
+    for stride in PrefetchFacts::STRIDES {
+        for loads in 1..=PrefetchFacts::MOST_LOADS {
             let cycles = search.stream(stride, loads, &facts);
             facts.streams.push(PrefetchStream { stride, loads, cycles });
         }
         search.probe.beat();
     }
-    facts.across = search.across();
+    facts.across = Some(search.across());
     facts
 }
 
@@ -90,14 +85,11 @@ impl<P: Probe> Search<'_, P> {
     }
 
     /// The line after a page and the one before it, each after a stream up to there.
-    fn across(&mut self) -> Option<[u64; 2]> {
-        let (loads, lines) = (u64::from(MOST_LOADS), self.lines());
-        if lines < loads || self.cold == 0 {
-            return None;
-        }
+    fn across(&mut self) -> [u64; 2] {
+        let (loads, lines) = (u64::from(PrefetchFacts::MOST_LOADS), self.lines());
         let up: Vec<u64> = (lines - loads..=lines).collect();
         // From the page after to the last line of this one.
         let down: Vec<u64> = (lines - 1..lines + loads).rev().collect();
-        Some([self.time(&up), self.time(&down)])
+        [self.time(&up), self.time(&down)]
     }
 }

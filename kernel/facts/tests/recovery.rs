@@ -10,7 +10,7 @@ use pmu_model::uarch::prefetcher::{PrefetcherShape, StreamShape};
 use pmu_model::uarch::replacement::Policy;
 use pmu_model::uarch::{Access, AccessKind, Hierarchy};
 use pmu_model::{Delta, Occurrence, Ring};
-use protocol::record::MemoryFacts;
+use protocol::record::{MemoryFacts, Prefetched};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 2 * MIB;
@@ -318,8 +318,9 @@ fn check_prefetchers(
     }
     let of_page = 4096 / i32::try_from(parameters.line).unwrap();
     for stride in found.strides() {
-        let [first, other] = found.stream(stride).map(|one| one.map(|one| (one.after, one.ahead)));
-        let next = (shape.next && stride == 1).then_some((2, 1));
+        let seen = |one: Prefetched| (one.after, one.ahead, one.at_least);
+        let [first, other] = found.stream(stride).map(|one| one.map(seen));
+        let next = (shape.next && stride == 1).then_some((2, 1, false));
         tally.note("prefetched next lines", Some(first == next));
         if first != next {
             wrong.push(format!("{stride}, first level: {first:?}"));
@@ -329,14 +330,15 @@ fn check_prefetchers(
             // The last line before is odd, and the page ends.
             let last = i32::from(one.after - 1) * stride.abs() + 1;
             let room = (of_page - 1 - last - (last + 1) % 2) / stride.abs();
-            (u32::from(one.after), u32::from(one.ahead).min(room as u32))
+            let (ahead, room) = (u32::from(one.ahead), room as u32);
+            (u32::from(one.after), ahead.min(room), ahead >= room)
         });
-        let brought = brought.filter(|(_, ahead)| *ahead > 0);
+        let brought = brought.filter(|(_, ahead, _)| *ahead > 0);
         // What has come into the first level already is nothing to a stream: it is seen later, or not.
         let (told, right) = match next {
             None => (true, other == brought),
             Some(_) => {
-                (false, other.is_none_or(|(after, _)| brought.is_some_and(|one| one.0 <= after)))
+                (false, other.is_none_or(|(after, ..)| brought.is_some_and(|one| one.0 <= after)))
             }
         };
         tally.note("prefetched streams", (told || !right).then_some(right));

@@ -46,15 +46,13 @@ pub fn run(arguments: &Test) -> Result<u8> {
     let toolchain = Toolchain::find()?;
     let mut crates = HOST.to_vec();
     let nextest = crate::process::find("cargo-nextest").is_some();
+    setup::ensure(Need::build(), &toolchain)?;
+    let mut tree = Tree::new(toolchain)?;
     let mut building = None;
-    let tree = if arguments.host_only {
-        setup::ensure(Need::build(), &toolchain)?;
-        Tree::new(toolchain)?
-    } else {
+    if !arguments.host_only {
         crates.push(QEMU);
-        setup::ensure(Need::build(), &toolchain)?;
-        building = build(&crates, nextest, &Tree::new(toolchain)?);
-        let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
+        building = build(&crates, nextest, &tree);
+        tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
@@ -78,8 +76,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
                 crate::output::say(&format!("continuing without it: {error}"));
             }
         }
-        tree
-    };
+    }
     if !arguments.no_checks && !arguments.soak && arguments.filter.is_none() {
         super::check::all(&tree)?;
     }

@@ -5,7 +5,7 @@ use crate::facts::{BYTES, SMIS, THRESHOLD_NS, WATCH_MS};
 use crate::job::Facts;
 use crate::limits::{self, LimitError};
 use crate::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow};
-use crate::record::{PipelineFacts, PrefetchFacts, Uncounted};
+use crate::record::{PipelineFacts, PrefetchFacts, Prefetched, Uncounted};
 use crate::verdict::{Figure, figure};
 use alloc::format;
 use alloc::string::String;
@@ -85,12 +85,11 @@ fn of_prefetchers(facts: &PrefetchFacts, all: &mut Vec<Figure>) {
     let pairs = facts.pairs().map(|pairs| f64::from(u8::from(pairs)));
     all.push(figure("prefetched pairs", pairs));
     for stride in facts.strides() {
-        for (level, found) in ["L1", "others"].into_iter().zip(facts.stream(stride)) {
-            let name = format!("prefetched into {level} at stride {stride}");
+        for (first, found) in [true, false].into_iter().zip(facts.stream(stride)) {
             // None is a figure as well.
-            let [after, ahead] = found.map_or([0; 2], |one| [one.after, one.ahead]);
-            all.push(figure(format!("{name} after loads"), Some(after.into())));
-            all.push(figure(format!("{name} lines"), Some(ahead.into())));
+            let values = found.map_or([0; 2], |one| [one.after, one.ahead]);
+            let named = Prefetched::figures(stride, first).into_iter().zip(values);
+            all.extend(named.map(|(name, value)| figure(name, Some(value.into()))));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What a processor's prefetchers of data bring, as measured.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 /// Cycles by which a load that the first level does not serve is slower than one that it serves, at least.
@@ -44,11 +47,28 @@ pub struct Prefetched {
     pub after: u32,
     /// The farthest line that it brought, in strides.
     pub ahead: u32,
+    /// The line after that one was not measured, so it may bring more.
+    pub at_least: bool,
     /// Of the loads of what it brought, the quickest and the slowest.
     pub cycles: [u64; 2],
 }
 
+impl Prefetched {
+    /// The names of its figures: loads before it brings something into the first level or into others, and lines.
+    #[must_use]
+    pub fn figures(stride: i32, first: bool) -> [String; 2] {
+        let level = if first { "L1" } else { "others" };
+        ["after loads", "lines"]
+            .map(|what| format!("prefetched into {level} at stride {stride} {what}"))
+    }
+}
+
 impl PrefetchFacts {
+    /// Lines between two of a stream, towards higher and lower addresses: those that are tried.
+    pub const STRIDES: [i32; 8] = [1, -1, 2, -2, 3, -3, 4, -4];
+    /// Most lines that are loaded before.
+    pub const MOST_LOADS: u32 = 8;
+
     /// Whether a line was brought before it was loaded: the load is a quarter quicker than a cold one.
     #[must_use]
     pub fn is_early(&self, cycles: u64) -> bool {
@@ -69,18 +89,29 @@ impl PrefetchFacts {
     #[must_use]
     pub fn stream(&self, stride: i32) -> [Option<Prefetched>; 2] {
         [true, false].map(|first| {
+            let is_own = |cycles: u64| self.is_early(cycles) && (cycles < MISS) == first;
             let mut found: Option<Prefetched> = None;
             for row in self.streams.iter().filter(|row| row.stride == stride) {
-                for (at, cycles) in row.cycles.iter().enumerate() {
-                    if !self.is_early(*cycles) || (*cycles < MISS) != first {
-                        continue;
-                    }
-                    let new =
-                        Prefetched { stride, after: row.loads, ahead: 0, cycles: [*cycles; 2] };
+                for (at, &cycles) in row.cycles.iter().enumerate().filter(|(_, own)| is_own(**own))
+                {
+                    let ahead = at as u32 + 1;
+                    let at_least = row.cycles.len() == at + 1;
+                    let new = Prefetched {
+                        stride,
+                        after: row.loads,
+                        ahead,
+                        at_least,
+                        cycles: [cycles; 2],
+                    };
                     let one = found.get_or_insert(new);
+                    one.at_least = match ahead.cmp(&one.ahead) {
+                        Ordering::Less => one.at_least,
+                        Ordering::Equal => one.at_least && at_least,
+                        Ordering::Greater => at_least,
+                    };
                     one.after = one.after.min(row.loads);
-                    one.ahead = one.ahead.max(at as u32 + 1);
-                    one.cycles = [one.cycles[0].min(*cycles), one.cycles[1].max(*cycles)];
+                    one.ahead = one.ahead.max(ahead);
+                    one.cycles = [one.cycles[0].min(cycles), one.cycles[1].max(cycles)];
                 }
             }
             found
@@ -126,13 +157,30 @@ mod tests {
 
     #[test]
     fn d1_what_comes_into_the_first_level_and_into_others_are_two_prefetchers() {
-        let first = Prefetched { stride: 1, after: 2, ahead: 1, cycles: [0, 0] };
-        let other = Prefetched { stride: 1, after: 3, ahead: 3, cycles: [10, 11] };
+        let first = Prefetched { stride: 1, after: 2, ahead: 1, at_least: false, cycles: [0, 0] };
+        let other = Prefetched { stride: 1, after: 3, ahead: 3, at_least: false, cycles: [10, 11] };
         assert_eq!(facts().stream(1), [Some(first), Some(other)]);
-        let down = Prefetched { stride: -1, after: 4, ahead: 1, cycles: [12, 12] };
+        let down = Prefetched { stride: -1, after: 4, ahead: 1, at_least: false, cycles: [12, 12] };
         assert_eq!(facts().stream(-1), [None, Some(down)]);
         assert_eq!(facts().stream(2), [None, None]);
         assert_eq!(facts().strides().collect::<Vec<_>>(), [1, -1]);
+    }
+
+    /// The page or the search ended with a line that was brought; another row that goes on says that it was the last one.
+    #[test]
+    fn d1_what_ends_with_a_line_that_was_brought_is_at_least_that() {
+        let of = |streams| {
+            let [_, other] = PrefetchFacts { streams, ..facts() }.stream(2);
+            other.map(|one| (one.ahead, one.at_least))
+        };
+        let (ended, cut) = (row(2, 3, &[10, 10, 196]), row(2, 4, &[10, 10]));
+        assert_eq!(of(vec![cut.clone()]), Some((2, true)));
+        assert_eq!(of(vec![cut.clone(), ended.clone()]), Some((2, false)));
+        assert_eq!(of(vec![ended.clone(), cut]), Some((2, false)));
+        assert_eq!(of(vec![ended, row(2, 5, &[10, 10, 10])]), Some((3, true)));
+        // What comes into the first level ends where others begin.
+        let mixed = PrefetchFacts { streams: vec![row(2, 3, &[0, 10])], ..facts() };
+        assert_eq!(mixed.stream(2).map(|one| one.unwrap().at_least), [false, true]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of fact sheets that a job can expect something of.
 
-use protocol::record::{LineAccess, Moving, TransitionCost};
+use protocol::record::{LineAccess, Moving, PrefetchFacts, Prefetched, TransitionCost};
 
 /// Levels of caches and TLBs that there may be.
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=4;
@@ -18,11 +18,9 @@ pub(super) fn all() -> Vec<String> {
         }
     }
     whole.push("prefetched pairs".to_string());
-    for stride in (1..=4).flat_map(|stride| [stride, -stride]) {
-        for level in ["L1", "others"] {
-            let name = format!("prefetched into {level} at stride {stride}");
-            whole.extend(["after loads", "lines"].map(|what| format!("{name} {what}")));
-        }
+    for stride in PrefetchFacts::STRIDES {
+        whole
+            .extend([true, false].into_iter().flat_map(|first| Prefetched::figures(stride, first)));
     }
     let core = ["misprediction cycles", "return stack entries", "targets entries", "targets ways"];
     whole.extend(["bytes", "ways", "line", "miss cycles"].map(|what| format!("L1 code {what}")));

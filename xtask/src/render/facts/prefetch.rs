@@ -28,8 +28,9 @@ pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
             let figure = format!("prefetch, stride {stride} {lines}");
             let far = if found.ahead == 1 { "stride" } else { "strides" };
             let value = format!(
-                "from load {} on, up to {} {far} ahead, into {}",
+                "from load {} on, {} {} {far} ahead, into {}",
                 found.after,
+                if found.at_least { "at least" } else { "up to" },
                 found.ahead,
                 level(memory, least)
             );
@@ -42,13 +43,12 @@ pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
         }
     }
     if all.len() == 1 {
-        let evidence = "1 to 8 cold lines, 1 to 4 lines apart, in both directions";
-        all.push(row(
-            "prefetch, streams".into(),
-            "none seen".into(),
-            String::new(),
-            evidence.into(),
-        ));
+        let far = PrefetchFacts::STRIDES.iter().max().unwrap_or(&0);
+        let evidence = format!(
+            "1 to {} cold lines, 1 to {far} lines apart, in both directions",
+            PrefetchFacts::MOST_LOADS
+        );
+        all.push(row("prefetch, streams".into(), "none seen".into(), String::new(), evidence));
     }
     if let (Some([up, down]), Some([first, last])) = (facts.crosses_pages(), facts.across) {
         let value = match (up, down) {
