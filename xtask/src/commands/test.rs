@@ -7,6 +7,7 @@ use crate::process::tied;
 use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Status, Toolchain};
 use crate::{Failure, Result};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// Crates whose tests run on the host alone.
@@ -45,13 +46,13 @@ const QEMU: &str = "qemu-tests";
 pub fn run(arguments: &Test) -> Result<u8> {
     let toolchain = Toolchain::find()?;
     let mut crates = HOST.to_vec();
-    let nextest = crate::process::find("cargo-nextest").is_some();
+    let runner = Runner::find();
     setup::ensure(Need::build(), &toolchain)?;
     let mut tree = Tree::new(toolchain)?;
     let mut building = None;
     if !arguments.host_only {
         crates.push(QEMU);
-        building = build(&crates, nextest, &tree);
+        building = runner.build(&crates, &tree);
         tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
@@ -84,9 +85,9 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // If it failed, the next call says why.
         let _ = building.wait();
     }
-    let mut tests = command(Command::new(cargo()), &crates, nextest, &tree);
+    let mut tests = runner.command(Command::new(cargo()), &crates, &tree);
     // One run reports everything that fails.
-    let status = tests.arg("--no-fail-fast").args(chosen(arguments, nextest)).status();
+    let status = tests.arg("--no-fail-fast").args(chosen(arguments, runner.nextest)).status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
@@ -106,26 +107,40 @@ fn chosen(arguments: &Test, nextest: bool) -> Vec<&str> {
     }
 }
 
-/// Builds the tests beside the firmware, whose linking takes long and one processor alone. `None`: it cannot be started.
-fn build(crates: &[&str], nextest: bool, tree: &Tree) -> Option<Child> {
-    // Of nextest, --no-run does not go together with --no-fail-fast.
-    let mut command = command(tied(cargo()), crates, nextest, tree);
-    command.arg("--no-run");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+/// How the tests are called.
+struct Runner {
+    nextest: bool,
+    /// This program. Found before the tests are built: that may put a new file in its place, and the system then calls this one deleted.
+    program: Option<PathBuf>,
 }
 
-fn command(mut command: Command, crates: &[&str], nextest: bool, tree: &Tree) -> Command {
-    command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
-    command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });
-    for name in crates {
-        command.args(["-p", name]);
+impl Runner {
+    fn find() -> Self {
+        let nextest = crate::process::find("cargo-nextest").is_some();
+        Self { nextest, program: std::env::current_exe().ok() }
     }
-    // Everything is built, and the tests find the program under test by this.
-    command.env("BARECOUNT_PREPARED", "1");
-    if let Ok(program) = std::env::current_exe() {
-        command.env("BARECOUNT_XTASK", program);
+
+    /// Builds the tests beside the firmware, whose linking takes long and one processor alone. `None`: it cannot be started.
+    fn build(&self, crates: &[&str], tree: &Tree) -> Option<Child> {
+        let mut command = self.command(tied(cargo()), crates, tree);
+        // Of nextest, it does not go together with --no-fail-fast.
+        command.arg("--no-run");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
     }
-    command
+
+    fn command(&self, mut command: Command, crates: &[&str], tree: &Tree) -> Command {
+        command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
+        command.args(if self.nextest { &["nextest", "run"][..] } else { &["test"] });
+        for name in crates {
+            command.args(["-p", name]);
+        }
+        // Everything is built, and the tests find the program under test by this.
+        command.env("BARECOUNT_PREPARED", "1");
+        if let Some(program) = &self.program {
+            command.env("BARECOUNT_XTASK", program);
+        }
+        command
+    }
 }
 
 /// Whether a part is there, for tests that are skipped without it.

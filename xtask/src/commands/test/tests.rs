@@ -1,12 +1,12 @@
 //! Which tests are run, and what is built for them.
 
-use super::{HOST, QEMU, SOAK, build, chosen};
+use super::{HOST, QEMU, Runner, SOAK, chosen};
 use crate::build::Tree;
 use crate::cli::Test;
 use crate::setup::Toolchain;
 use crate::setup::toolchain::cargo;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Whether a Rust file below `folder`, other crates' folders left out, has a test.
@@ -113,7 +113,17 @@ fn the_tests_select_no_features_that_the_host_tool_lacks() {
 fn the_tests_are_built_beside_the_firmware() {
     let tree = Tree::new(Toolchain::find().expect("a toolchain")).expect("the checkout");
     let all: Vec<&str> = HOST.into_iter().chain([QEMU]).collect();
-    let nextest = crate::process::find("cargo-nextest").is_some();
-    let status = build(&all, nextest, &tree).expect("cargo starts").wait().expect("it ends");
-    assert!(status.success(), "{status}");
+    let status = Runner::find().build(&all, &tree).expect("cargo starts").wait();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "{status:?}");
+}
+
+/// Building the tests may replace the program that has them built; its name stays.
+#[test]
+fn the_program_under_test_is_named_as_before_the_tests_were_built() {
+    let tree = Tree::new(Toolchain::find().expect("a toolchain")).expect("the checkout");
+    let program = PathBuf::from("/one/of/before");
+    let runner = Runner { nextest: false, program: Some(program.clone()) };
+    let command = runner.command(Command::new("cargo"), &[], &tree);
+    let named = command.get_envs().find(|(name, _)| *name == "BARECOUNT_XTASK");
+    assert_eq!(named.and_then(|(_, value)| value), Some(program.as_os_str()));
 }
