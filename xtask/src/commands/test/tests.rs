@@ -7,7 +7,7 @@ use crate::setup::Toolchain;
 use crate::setup::toolchain::cargo;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// Whether a Rust file below `folder`, other crates' folders left out, has a test.
 fn has_tests(folder: &Path) -> bool {
@@ -114,7 +114,7 @@ fn the_tests_are_built_beside_the_firmware() {
     let tree = Tree::new(Toolchain::find().expect("a toolchain")).expect("the checkout");
     let all: Vec<&str> = HOST.into_iter().chain([QEMU]).collect();
     let status = Runner::find().build(&all, &tree).expect("cargo starts").wait();
-    assert!(status.as_ref().is_ok_and(|status| status.success()), "{status:?}");
+    assert!(status.as_ref().is_ok_and(ExitStatus::success), "{status:?}");
 }
 
 /// Building the tests may replace the program that has them built; its name stays.
