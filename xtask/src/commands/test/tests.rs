@@ -82,30 +82,45 @@ fn every_member_with_tests_is_run() {
     }
 }
 
-/// Crates from the registry, with the features that are built where these packages are selected.
-fn features(packages: &[&str], kinds: &str) -> BTreeSet<String> {
-    let mut command = Command::new(cargo());
-    command.current_dir(crate::build::root().expect("cargo runs this"));
-    command.args(["tree", "--locked", "--prefix", "none", "--edges", kinds]);
-    command.args(["--format", "{p} [{f}]"]);
-    command.args(packages.iter().flat_map(|name| ["--package", name]));
-    let output = command.output().expect("cargo can be called");
+/// What cargo would build of libraries, where these packages are selected: package, optimisation and features.
+fn libraries(command: &str, packages: &[&str]) -> Vec<String> {
+    let mut cargo = Command::new(cargo());
+    cargo.current_dir(crate::build::root().expect("cargo runs this"));
+    // The stable cargo has this option for those who ask in this way: see the toolchain's file.
+    cargo.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", command, "--unit-graph"]);
+    cargo.arg("--locked").args(packages.iter().flat_map(|name| ["--package", name]));
+    if command == "test" {
+        cargo.arg("--no-run");
+    }
+    let output = cargo.output().expect("cargo can be called");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let rows = text.lines().map(|line| line.trim_end_matches(" (*)"));
-    // Crates of ours have their folder.
-    rows.filter(|row| !row.is_empty() && !row.contains(" (/")).map(String::from).collect()
+    let graph: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let units = graph["units"].as_array().expect("a list").iter();
+    let is_library = |unit: &&serde_json::Value| {
+        let kinds = unit["target"]["kind"].as_array().expect("a list");
+        unit["mode"] == "build" && kinds.iter().any(|kind| kind == "lib")
+    };
+    let text = |unit: &serde_json::Value| {
+        let package = unit["pkg_id"].as_str().expect("text");
+        format!("{package} {} {}", unit["profile"]["opt_level"], unit["features"])
+    };
+    units.filter(is_library).map(text).collect()
 }
 
 /// Else a fresh machine builds a crate twice, and all that depends on it.
 #[test]
-fn the_tests_select_no_features_that_the_host_tool_lacks() {
+fn the_tests_and_the_host_tool_are_built_of_the_same_libraries() {
     let all: Vec<&str> = HOST.into_iter().chain([QEMU]).collect();
-    let (tool, tests) = (features(&["xtask"], "normal"), features(&all, "normal,dev"));
+    let (tool, tests) = (libraries("build", &["xtask"]), libraries("test", &all));
     assert!(tool.len() > 100 && tests.len() > tool.len(), "{} {}", tool.len(), tests.len());
-    let other: Vec<&String> = tool.difference(&tests).collect();
+    let known: BTreeSet<&String> = tests.iter().collect();
+    let other: Vec<&String> = tool.iter().filter(|library| !known.contains(library)).collect();
     assert!(other.is_empty(), "built once more with other features: {other:#?}");
+    // Build scripts' crates, too, are those of the programs.
+    let package = |library: &&String| library.split(' ').next().map(String::from);
+    let packages: BTreeSet<_> = tests.iter().filter_map(|library| package(&library)).collect();
+    assert_eq!(tests.len(), packages.len(), "built twice: {tests:#?}");
 }
 
 /// One that ends at once would be noticed by nobody: the tests are then built where they are run.
