@@ -9,9 +9,9 @@ use xtask::machine::Given;
 /// Exits from line to line: what the last line lacks is less.
 const EACH: u64 = 32;
 
-fn on(model: Model, toml: &str) -> Ran {
+fn on(model: Model, parameters: &str, toml: &str) -> Ran {
     let name = model.spec().name;
-    let options = format!("pmu={name} clock=machine shift=0 statistics={EACH}");
+    let options = format!("pmu={name} clock=machine shift=0 statistics={EACH}{parameters}");
     let pmu_options = Some(options);
     let guest = Guest::new(Boot::Direct, toml);
     Guest { pmu: Given::Emulated(model), pmu_options, counting: Counting::Plugin, ..guest }.run()
@@ -44,7 +44,7 @@ fn an_overflow_takes_few_steps_and_exits() {
     }
     for model in [Model::Skylake, Model::Zen4] {
         for (event, most_steps, most_exits) in [("branches", 1, 12), ("instructions", 24, 40)] {
-            let ran = on(model, &sampled(event));
+            let ran = on(model, "", &sampled(event));
             ran.ends_with(0);
             let events = ran.report.sampled().flat_map(|one| &one.events);
             let taken: u64 = events.map(|event| event.overflows).sum();
@@ -58,5 +58,24 @@ fn an_overflow_takes_few_steps_and_exits() {
             // A change throws all translated code away.
             assert!(seen.get("modes").is_none_or(|modes| *modes <= 6), "{what}");
         }
+    }
+}
+
+/// The driver asks for an interrupt at the end of its counters, which is far: until then cycles that waits are a part of, and
+/// micro-operations, are counted at full speed.
+#[test]
+fn cycles_of_caches_and_of_ports_are_counted_without_steps() {
+    if !both_ways().contains(&Counting::Plugin) {
+        skip!("the plugin's steps are looked at");
+    }
+    let job = "[[snippet]]\nasm = \"add rax, [r14]\"\nunroll = 1000\nruns = 10\nevents = [\"cycles\", \"uops-retired\"]\n";
+    for (parameters, cycles) in [(" uarch=l1d=32k/8@4", 4.0), (" uarch=ports=alu:0/load:1", 1.0)] {
+        let ran = on(Model::Skylake, parameters, job);
+        ran.ends_with(0);
+        let seen = statistics(&ran);
+        assert!(seen["step"] < 1000, "{parameters}: {seen:?}");
+        let counted = ran.report.results().next().expect("a result");
+        let counted = counted.metrics.iter().find(|metric| metric.event == "cycles").unwrap();
+        assert_eq!(counted.value.median, cycles, "{parameters}");
     }
 }

@@ -81,8 +81,7 @@ fn d2_ports_of_forms_are_those_that_the_model_was_given() {
 
 /// No AMD processor has events of ports: the sets have sizes and instructions, and no numbers.
 #[test]
-#[ignore = "cargo xtask test --soak"]
-fn d2_without_events_of_ports_sets_are_told_by_size_and_instruction_soak() {
+fn d2_without_events_of_ports_sets_are_told_by_size_and_instruction() {
     let folder = tempfile::tempdir().unwrap();
     let found = ports(folder.path(), &format!("zen4,{MAP}"));
     let sets = |form: &str| -> Vec<(u64, &str)> {

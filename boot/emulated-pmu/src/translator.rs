@@ -96,7 +96,7 @@ pub enum Plan {
     Run {
         /// Limits for the plugin.
         limits: [Limit; MAX_LIMITS],
-        /// Instructions after which it has to leave, if the plugin cannot see to that.
+        /// Instructions after which it has to leave, where the plugin cannot see to that.
         instructions: Option<u64>,
     },
 }
@@ -115,6 +115,12 @@ impl Plan {
             }
             if seen == 0 {
                 // Each is an exit.
+                continue;
+            }
+            if let Some(most) = counter.most {
+                // Near it the runs become short, and then steps.
+                let left = counter.left / most;
+                instructions = Some(instructions.map_or(left, |least| least.min(left)));
                 continue;
             }
             let branches = counter.selection.is_branches();

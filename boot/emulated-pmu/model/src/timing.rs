@@ -24,7 +24,7 @@ use crate::delta::Delta;
 use crate::occurrence::Occurrence;
 use crate::selection::Selection;
 use crate::uarch::Parameters;
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 /// A clock's rate: so many ticks in so many core cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub struct Timing {
     pub parameters: bool,
     /// Cycles and micro-operations are those of a port map, reported as [`Occurrence::PortCycle`] and [`Occurrence::PORTS`].
     pub ports: bool,
+    /// With parameters, no instruction waits for more cycles.
+    pub most_waits: u64,
 }
 
 /// Cycles from a load's dispatch to its data, where the first level has it and its translation.
@@ -192,6 +194,7 @@ impl Timing {
         walk_cycles: 30,
         parameters: false,
         ports: false,
+        most_waits: 0,
     };
 
     /// The same clocks without any stall.
@@ -221,7 +224,7 @@ impl Timing {
 
     /// The same where loads and mispredicted branches take the time of parameters.
     #[must_use]
-    pub const fn with(self, parameters: &Parameters) -> Self {
+    pub fn with(self, parameters: &Parameters) -> Self {
         Self {
             mispredict_cycles: parameters.mispredict_cycles,
             llc_cycles: 0,
@@ -230,6 +233,7 @@ impl Timing {
             walk_cycles: 0,
             parameters: true,
             ports: parameters.ports.is_some(),
+            most_waits: parameters.most_waits(),
             ..self
         }
     }
@@ -240,6 +244,16 @@ impl Timing {
             true => MISPREDICTED.or(Selection::of(&[Occurrence::MemoryStall])),
             false => Selection::NOTHING,
         }
+    }
+
+    /// The same for a counter with this selection.
+    pub(crate) fn waits_of(&self, selection: Selection) -> Selection {
+        if selection.follows_cycles() { self.waits() } else { Selection::NOTHING }
+    }
+
+    /// No instruction takes more cycles, where parameters say how long they take.
+    pub(crate) fn most_cycles(&self) -> NonZeroU64 {
+        NonZeroU64::from(self.instruction_cycles).saturating_add(self.most_waits)
     }
 
     pub(crate) fn stalls(&self, delta: &Delta) -> Stalls {

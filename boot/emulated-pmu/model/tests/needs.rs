@@ -3,7 +3,8 @@
 mod common;
 
 use common::{EDGE, EN, INT, INV, OS, USR, pmu, write};
-use pmu_model::{Delta, Model, Needs, Occurrence, Pmu, Ring, RingMask, Silence};
+use pmu_model::uarch::Parameters;
+use pmu_model::{Delta, Host, Model, Needs, Occurrence, Pmu, Ring, RingMask, Silence, Timing};
 
 /// Skylake with one selector in counter 0.
 fn with(selector: u64) -> Pmu {
@@ -214,6 +215,32 @@ fn thresholds_that_have_to_be_stepped_are_named() {
     ] {
         assert_eq!(with(selector | EN | USR).needs().unspread, unspread, "{selector:#x}");
     }
+}
+
+/// Cycles that waits are a part of, and micro-operations: no block says how many of them it has, so a bound is for one
+/// instruction.
+#[test]
+fn what_no_block_tells_is_far_from_its_overflow_by_instructions() {
+    for (ports, event, most) in [("", 0x3C, 100_000), ("ports=alu:01", 0xA1 | 1 << 8, 16)] {
+        let parameters =
+            if ports.is_empty() { Parameters::DEFAULT } else { Parameters::parse(ports).unwrap() };
+        let timing = Timing::of_tsc(0).with(&parameters);
+        let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, timing);
+        write(&mut pmu, 0x38F, 1);
+        write(&mut pmu, 0x186, event | EN | USR | INT);
+        write(&mut pmu, 0x4C1, (1 << 48) - 4_000_000);
+        assert_eq!(pmu.needs().unspread, 0, "{ports}: it need not be stepped");
+        let [limit] = pmu.limits(RingMask::BOTH).collect::<Vec<_>>()[..] else { panic!() };
+        assert_eq!(limit.left, 4_000_000);
+        let bound = limit.most.unwrap().get();
+        assert!((most..10 * most).contains(&bound), "{ports}: {bound}");
+        // With a threshold each instruction must be seen.
+        write(&mut pmu, 0x186, event | EN | USR | INT | 1 << 24);
+        assert_eq!(pmu.needs().unspread, 1, "{ports}");
+    }
+    // Without parameters cycles are instructions.
+    let pmu = with(0x3C | EN | USR | INT);
+    assert_eq!(pmu.limits(RingMask::BOTH).count(), 0);
 }
 
 #[test]

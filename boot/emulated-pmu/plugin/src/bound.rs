@@ -144,7 +144,7 @@ mod tests {
             let selection = 1 << occurrence as u64;
             let groups = groups(&BY_ACCESS, selection) + groups(&BY_LINE, selection);
             use Occurrence::{Cpuid, Interrupt, LbrInsert, MemoryStall, PortCycle};
-            // Counters of cycles that stalls are a part of are stepped where they may overflow, and so are those of ports.
+            // Cycles that waits are a part of, and micro-operations, have a bound for one instruction: `pmu_model::Limit::most`.
             let is_other =
                 matches!(occurrence, Interrupt | LbrInsert | Cpuid | MemoryStall | PortCycle)
                     || Occurrence::PORTS.contains(&occurrence);

@@ -1,4 +1,5 @@
 use super::*;
+use pmu_model::uarch::Parameters;
 use pmu_model::{Delta, Host, Model, Pmu, RingMask, Timing};
 use proptest::prelude::*;
 
@@ -149,6 +150,29 @@ fn the_instruction_of_a_record_is_seen() {
     assert_eq!(lefts(plan(&pmu, true)), Some(vec![2]));
     pmu.advance(&Delta::bulk(Ring::User, 9).with(Occurrence::Return, 2));
     assert_eq!((plan(&pmu, true), plan(&pmu, false)), (Plan::Step, Plan::Step));
+}
+
+/// What no block tells has a bound for an instruction: the guest runs for so many that none can overflow.
+#[test]
+fn cycles_with_waits_run_until_they_could_overflow() {
+    let parameters = Parameters::DEFAULT;
+    let timing = Timing::of_tsc(0).with(&parameters);
+    let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, timing);
+    pmu.write_msr(0x186, 0x3C | EN | USR | INT).unwrap();
+    let limit = pmu.limits(RingMask::USER).next().unwrap();
+    let most = limit.most.unwrap().get();
+    for stops in [true, false] {
+        for (left, expected) in [(1 << 40, (1 << 40) / most), (7 * most, 7), (most - 1, 0)] {
+            pmu.write_msr(0x4C1, (1 << 48) - left).unwrap();
+            let Plan::Run { limits, instructions } =
+                Plan::of(pmu.limits(RingMask::USER), stops, 50)
+            else {
+                panic!("{left}");
+            };
+            assert!(limits.iter().all(|limit| limit.selection == 0));
+            assert_eq!(instructions, Some(expected), "{left}");
+        }
+    }
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use super::Pmu;
 use super::gate::Which;
 use crate::{Ring, RingMask, Selection};
+use core::num::NonZeroU64;
 
 /// How far a counter of occurrences is from an overflow at which something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,13 @@ pub struct Limit {
     pub selection: Selection,
     /// How many more make it overflow. 0: the next one makes a PEBS record, and its instruction must be seen.
     pub left: u64,
+    /// So many of them an instruction has at most, where what a block of instructions has is not known beforehand: those of
+    /// ports, and cycles that waits are a part of.
+    pub most: Option<NonZeroU64>,
 }
+
+/// Micro-operations of an instruction at most, whatever the map: four of its class, and those of its accesses.
+const MOST_UOPS: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
 impl Pmu {
     /// The counters of occurrences that run in one of the rings and whose overflow requests an interrupt or a PEBS record:
@@ -27,12 +34,20 @@ impl Pmu {
             let matters = gate.interrupt || self.writes_records(which);
             // Those of a qualified counter are no sum of occurrences: it is stepped.
             let qualified = self.qualifiers.selects(which.bit());
-            if !runs || !matters || qualified || !selection.has_occurrences() {
+            let waits = self.timing.waits_of(selection);
+            let counted = selection.or(waits).only_occurrences();
+            if !runs || !matters || qualified || !counted.has_occurrences() {
                 return None;
             }
             let left = (1u64 << self.bits(which)) - self.counter(which).value;
             let left = if self.is_armed(which) { 0 } else { left };
-            Some(Limit { selection: selection.only_occurrences(), left })
+            let most = if waits.has_occurrences() {
+                // No clock ticks faster than the core's.
+                Some(self.timing.most_cycles())
+            } else {
+                selection.has_ports().then_some(MOST_UOPS)
+            };
+            Some(Limit { selection: counted, left, most })
         })
     }
 

@@ -236,18 +236,14 @@ impl Pmu {
                 needs.qualified_data |= self.qualifiers.checks_data();
                 needs.stepped_rings = needs.stepped_rings.or(rings);
             }
-            let waits =
-                if selection.follows_cycles() { self.timing.waits() } else { Selection::NOTHING };
+            let waits = self.timing.waits_of(selection);
             if waits.has_occurrences() {
                 // Cycles are sums then, which no count of instructions tells beforehand.
                 needs.stepped_rings = needs.stepped_rings.or(rings);
                 needs.stepped |= which.bit();
                 needs.tells_misses = true;
                 needs.occurrences = needs.occurrences.or(waits).or(selection.only_occurrences());
-                if threshold.is_some()
-                    || self.gate(which).interrupt
-                    || self.writes_records(which)
-                    || selection.has_occurrences()
+                if threshold.is_some() || self.writes_records(which) || selection.has_occurrences()
                 {
                     needs.unspread |= which.bit();
                 }
@@ -255,12 +251,11 @@ impl Pmu {
                 needs.stepped |= which.bit();
                 needs.tells_misses |= selection.tells_misses();
                 needs.tells_taken |= selection.tells_taken();
-                // No bound of a block's micro-operations is known beforehand.
-                let overflows = self.gate(which).interrupt || self.writes_records(which);
-                let ports = selection.has_ports() && (threshold.is_some() || overflows);
+                let records = self.writes_records(which);
+                let ports = selection.has_ports() && (threshold.is_some() || records);
                 let spread = match qualified {
                     // How far it is to an overflow is not known beforehand.
-                    true => threshold.is_none() && !overflows,
+                    true => threshold.is_none() && !records && !self.gate(which).interrupt,
                     false => is_spread(selection, threshold),
                 };
                 if ports || !spread || self.counts_slow_loads(which) {

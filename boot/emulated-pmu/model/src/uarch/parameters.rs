@@ -46,6 +46,8 @@ const MAX_LINES: u64 = 2 << 20;
 pub const MAX_WAYS: u32 = 64;
 /// Most cycles of forwarding.
 const MOST_CYCLES: u16 = 4000;
+/// More lines than the longest area of XSAVE has (SDM vol. 1, 13.5: 11 KiB with AMX).
+const MOST_ACCESSES: u64 = 256;
 /// Most entries of a TLB.
 const MAX_ENTRIES: u32 = 1 << 14;
 
@@ -181,6 +183,25 @@ impl Parameters {
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
         ports: None,
     };
+
+    /// Cycles that no instruction waits longer than: each of its accesses, and of those in flight and in the store buffer before it,
+    /// one after the other, each as long as any can take, and a misprediction.
+    pub(crate) fn most_waits(&self) -> u64 {
+        let longest = |cycles: &[u32]| cycles.iter().copied().max().unwrap_or(0);
+        let [first, second, third] = self.caches.map(|cache| cache.map_or(0, |cache| cache.cycles));
+        let parts = [
+            longest(&[self.memory_cycles, first, second, third]),
+            self.code.map_or(0, |code| code.cycles),
+            longest(&[self.stlb_cycles, self.walk_cycles]),
+            longest(&[self.split_cycles, self.cross_cycles]),
+            longest(&self.forward.list().map(u32::from)),
+            self.transfer.list().map(u32::from).iter().sum(),
+        ];
+        let access: u64 = parts.map(u64::from).iter().sum();
+        let accesses = MOST_ACCESSES + u64::from(self.window.rob) + u64::from(self.stores);
+        // A line that is crossed is two accesses.
+        2 * access * accesses + u64::from(self.mispredict_cycles)
+    }
 
     /// Reads them.
     ///
