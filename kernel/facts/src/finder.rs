@@ -10,7 +10,7 @@
 use crate::chain::Chain;
 use crate::probe::{Flush, LARGE, Probe};
 use alloc::vec::Vec;
-use protocol::record::Fit;
+use protocol::record::{Fit, slack};
 
 /// Most places that are tried: no level has more ways.
 const MOST: u32 = 128;
@@ -97,11 +97,6 @@ impl<'p, P: Probe> Finder<'p, P> {
             }
             self.probe.beat();
         }
-    }
-
-    /// What a level allows for, in cycles: less than the next one is slower.
-    fn slack(cycles: u64) -> u64 {
-        (cycles / 4).max(3)
     }
 
     /// The greatest stride: half of the places that could be are left for the others.
@@ -230,7 +225,7 @@ impl<'p, P: Probe> Finder<'p, P> {
             let skip = chain.len();
             chain.load(self.place(0, 0, (false, false)));
             let cycles = chain.cycles(self.probe, self.flush(), skip, TRIES);
-            if cycles > last + Self::slack(last) {
+            if cycles > last + slack(last) {
                 return Some(cycles);
             }
         }
@@ -246,10 +241,10 @@ impl<'p, P: Probe> Finder<'p, P> {
     ) -> Result<bool, &'static str> {
         let cycles = self.spent(stride, places, inner).ok_or(ROOM)?;
         let allowed = u64::from(places) * level.cycles;
-        if cycles + allowed / 16 + Self::slack(level.cycles) < allowed {
+        if cycles + allowed / 16 + slack(level.cycles) < allowed {
             return Err(KEPT);
         }
-        let fits = cycles <= allowed + allowed / 16 + Self::slack(level.cycles);
+        let fits = cycles <= allowed + allowed / 16 + slack(level.cycles);
         level.evidence.push(Fit { stride, places, cycles, fits });
         Ok(fits)
     }
@@ -325,18 +320,17 @@ impl<'p, P: Probe> Finder<'p, P> {
             return Next::Hidden(0, ROOM);
         };
         let farthest = self.farthest;
-        let is_there = |cycles: u64| {
-            cycles > last + Self::slack(last) && cycles + Self::slack(cycles) < farthest
-        };
+        let is_there =
+            |cycles: u64| cycles > last + slack(last) && cycles + slack(cycles) < farthest;
         let displaced = self.displaced(inner);
-        let is_kept = pushed <= last + Self::slack(last);
+        let is_kept = pushed <= last + slack(last);
         match displaced {
             // The others push nothing out: only that there is a level can be told.
             Some(cycles) if is_kept && is_there(cycles) => Next::Hidden(cycles, KEPT),
             Some(_) if is_kept => Next::Nothing,
             None if is_kept => Next::Hidden(0, KEPT),
             // The others have pushed it out of that level as well.
-            Some(cycles) if is_there(cycles) && cycles + Self::slack(cycles) < pushed => {
+            Some(cycles) if is_there(cycles) && cycles + slack(cycles) < pushed => {
                 Next::Hidden(cycles, HIDDEN)
             }
             _ if is_there(pushed) => Next::Level(pushed),

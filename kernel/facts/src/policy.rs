@@ -10,7 +10,7 @@ use crate::probe::{Flush, LARGE, Probe};
 use alloc::string::String;
 use alloc::vec::Vec;
 use pmu_model::uarch::replacement::Policy;
-use protocol::record::{PolicyEvidence, PolicySequence};
+use protocol::record::{PolicyEvidence, PolicySequence, slack};
 
 /// Runs of each sequence: more than one states whether the set alone decides.
 const RUNS: u32 = 4;
@@ -101,7 +101,7 @@ pub fn evidence(probe: &mut impl Probe, line: u64, levels: &[Level]) -> Option<P
     };
     let visits = (line / 8) as u32;
     let stride = probe.bytes() / 128;
-    let allowed = level.cycles + (level.cycles / 4).max(3);
+    let allowed = level.cycles + slack(level.cycles);
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
     let known = Policy::all(ways as usize).filter(|policy| *policy != Policy::Random);
     let (mut left, mut sequences): (Vec<Policy>, _) = (known.collect(), Vec::new());

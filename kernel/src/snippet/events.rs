@@ -304,8 +304,7 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
 }
 
 /// Why it is not counted together with what overflows.
-const METRICS_BESIDE: &str =
-    "PERF_METRICS is read in snippets and counts; slots and the TOPDOWN events are counted here";
+const METRICS_BESIDE: &str = "PERF_METRICS is read in snippets, counts and samples by itself; slots and the TOPDOWN events are counted here";
 /// And not in a text with events that are sampled by (`sampling::shares` has those by themselves).
 const METRICS_IN_GROUP: &str = "no sample is taken by PERF_METRICS: beside samples a field of it is an event of its own, in no group with others";
 

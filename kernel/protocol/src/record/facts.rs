@@ -66,6 +66,13 @@ pub enum FactsTimer {
     Tsc,
 }
 
+/// By so many cycles the loads that one level serves may differ from the time of that level: less than the next one is slower.
+#[must_use]
+pub const fn slack(cycles: u64) -> u64 {
+    let quarter = cycles / 4;
+    if quarter > 3 { quarter } else { 3 }
+}
+
 /// Data caches and TLBs. Times are in tenths of a cycle, or of a tick of the TSC.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -44,7 +44,7 @@ pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use facts::{
     CacheFact, CurvePoint, FactsResult, FactsTimer, Fit, MemoryFacts, PolicyEvidence,
-    PolicySequence, TlbFact,
+    PolicySequence, TlbFact, slack,
 };
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;

@@ -1,5 +1,6 @@
 //! What a processor's prefetchers of data bring, as measured.
 
+use super::slack;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -72,7 +73,7 @@ impl PrefetchFacts {
     /// Whether a line was brought before it was loaded: the load is a quarter quicker than a cold one.
     #[must_use]
     pub fn is_early(&self, cycles: u64) -> bool {
-        self.cold > MISS && cycles + (self.cold / 4).max(MISS) <= self.cold
+        self.cold > MISS && cycles + slack(self.cold) <= self.cold
     }
 
     /// Whether a line comes with the other one of its aligned pair. `None`: lines come with others, too.

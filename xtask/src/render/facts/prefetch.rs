@@ -1,7 +1,7 @@
 //! Prefetchers of data, in words.
 
 use super::unit;
-use protocol::record::{FactsResult, MemoryFacts, PrefetchFacts, Prefetched};
+use protocol::record::{FactsResult, MemoryFacts, PrefetchFacts, Prefetched, slack};
 
 /// Rows of the table of caches and TLBs.
 pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>> {
@@ -67,7 +67,7 @@ pub(super) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Vec<String>
 fn level(memory: &MemoryFacts, cycles: u64) -> String {
     let beyond = |tenths: u64| tenths.saturating_sub(memory.first_tenths) / 10;
     let times = memory.caches.iter().filter_map(|one| Some((one.level, beyond(one.tenths?))));
-    let near = |(_, own): &(u32, u64)| cycles <= own + (own / 4).max(3);
+    let near = |(_, own): &(u32, u64)| cycles <= own + slack(*own);
     times.into_iter().find(near).map_or("a cache".to_string(), |(level, _)| format!("L{level}"))
 }
 
