@@ -185,6 +185,20 @@ impl On {
     /// If it does not come, or the machine ends without it.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str, times: usize) -> Duration {
+        self.wait_until(&format!("`{text}` ({times})"), |now| now.matches(text).count() >= times)
+    }
+
+    /// Waits until one of these texts has come.
+    ///
+    /// # Panics
+    /// If none comes, or the machine ends without it.
+    #[track_caller]
+    pub fn wait_for_any(&mut self, texts: &[&str]) {
+        self.wait_until(&format!("{texts:?}"), |now| texts.iter().any(|text| now.contains(text)));
+    }
+
+    #[track_caller]
+    fn wait_until(&mut self, what: &str, has_come: impl Fn(&str) -> bool) -> Duration {
         let start = Instant::now();
         loop {
             let ended = self.child.try_wait().expect("it can be asked").is_some();
@@ -193,10 +207,10 @@ impl On {
                 std::thread::sleep(Duration::from_millis(100));
             }
             let now = self.text();
-            if now.matches(text).count() >= times {
+            if has_come(&now) {
                 return start.elapsed();
             }
-            assert!(!ended && start.elapsed() < PATIENCE, "no `{text}` ({times}): {now}");
+            assert!(!ended && start.elapsed() < PATIENCE, "no {what}: {now}");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

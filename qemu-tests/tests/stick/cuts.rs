@@ -4,7 +4,6 @@ use super::*;
 use ::xtask::stick::{Saved, Stick, read};
 use qemu_tests::skip;
 use qemu_tests::stick::writes;
-use std::time::Duration;
 
 /// Asserts that a stick is whole, and that what is called a report on it is the one that there was.
 #[track_caller]
@@ -31,12 +30,10 @@ fn saved_in_the_end(machine: &Machine, report: &[u8]) {
     let is_saved = before == 1;
     let mut on = machine.start(OnReset::Ends);
     if is_saved {
-        // The cut came after the last write: the variables may be there, or not any more, and then it measures again.
+        // The cut came after the last write: the variables may be as before, or say that it is saved, or not be there any more, and
+        // then it measures again.
         on.wait_for("BdsDxe: starting", 1);
-        let either = ["barecount: saving", "{\"seq\":0,"];
-        while !either.iter().any(|text| on.text().contains(text)) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        on.wait_for_any(&["barecount: saving", QUESTION, "{\"seq\":0,"]);
         on.cut_power();
     } else {
         on.wait_for(QUESTION, 1);
