@@ -86,7 +86,7 @@ fn every_member_with_tests_is_run() {
 fn libraries(command: &str, packages: &[&str]) -> Vec<String> {
     let mut cargo = Command::new(cargo());
     cargo.current_dir(crate::build::root().expect("cargo runs this"));
-    // The stable cargo has this option for those who ask in this way: see the toolchain's file.
+    // A stable cargo takes unstable options with this variable, with which the firmware is built, too.
     cargo.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", command, "--unit-graph"]);
     cargo.arg("--locked").args(packages.iter().flat_map(|name| ["--package", name]));
     if command == "test" {
