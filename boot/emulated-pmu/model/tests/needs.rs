@@ -221,7 +221,7 @@ fn thresholds_that_have_to_be_stepped_are_named() {
 /// instruction.
 #[test]
 fn what_no_block_tells_is_far_from_its_overflow_by_instructions() {
-    for (ports, event, most) in [("", 0x3C, 100_000), ("ports=alu:01", 0xA1 | 1 << 8, 16)] {
+    for (ports, event, most) in [("", 0x3C, 100_000), ("ports=alu:01", 0xA1 | 1 << 8, 100)] {
         let parameters =
             if ports.is_empty() { Parameters::DEFAULT } else { Parameters::parse(ports).unwrap() };
         let timing = Timing::of_tsc(0).with(&parameters);

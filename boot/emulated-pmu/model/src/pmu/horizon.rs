@@ -2,13 +2,14 @@
 
 use super::Pmu;
 use super::gate::Which;
+use crate::uarch::ports::MOST_UOPS;
 use crate::{Ring, RingMask, Selection};
 use core::num::NonZeroU64;
 
 /// How far a counter of occurrences is from an overflow at which something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What it counts.
+    /// What it counts; of cycles, what their waits come from.
     pub selection: Selection,
     /// How many more make it overflow. 0: the next one makes a PEBS record, and its instruction must be seen.
     pub left: u64,
@@ -17,8 +18,9 @@ pub struct Limit {
     pub most: Option<NonZeroU64>,
 }
 
-/// Micro-operations of an instruction at most, whatever the map: four of its class, and those of its accesses.
-const MOST_UOPS: NonZeroU64 = NonZeroU64::new(16).unwrap();
+/// More micro-operations than any instruction has: those of its class, and for each access those of a load, an address and data. No
+/// instruction has 64 accesses: ENTER has 33 (SDM vol. 2, "ENTER"), a gather 16.
+const MOST: NonZeroU64 = NonZeroU64::new((1 + 3 * 64) * MOST_UOPS as u64).unwrap();
 
 impl Pmu {
     /// The counters of occurrences that run in one of the rings and whose overflow requests an interrupt or a PEBS record:
@@ -45,7 +47,7 @@ impl Pmu {
                 // No clock ticks faster than the core's.
                 Some(self.timing.most_cycles())
             } else {
-                selection.has_ports().then_some(MOST_UOPS)
+                selection.has_ports().then_some(MOST)
             };
             Some(Limit { selection: counted, left, most })
         })
