@@ -164,6 +164,49 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no image was written");
 }
 
+/// By hand: one instruction a cycle, of which the branches make the other slots of their cycle those of the front end.
+#[test]
+fn s3_m16_a_history_has_metrics_of_its_snippet_and_of_each_cycle() {
+    let line = ["run", "--asm", BODY, "--history", "12", "--runs", "2"];
+    let metrics = ["--metric", "ipc", "--metric", "branch_ratio", "--topdown"];
+    let line = [&line[..], &metrics].concat();
+    let of = |pmu: &str| [&line[..], &["--pmu", pmu, "--format", "json"]].concat();
+    let document = json(&xtask(folder().path(), &of("sapphirerapids")));
+    let each = |name: &str| -> Vec<f64> {
+        let each = row(&document, 0, name)["each"].as_array().expect("rows").clone();
+        each.iter().map(|value| value.as_f64().unwrap()).collect()
+    };
+    let jumps = [7, 9];
+    let of_cycles = |jump: f64, other: f64| -> Vec<f64> {
+        (1..=10).map(|cycle| if jumps.contains(&cycle) { jump } else { other }).collect()
+    };
+    assert_eq!(each("ipc")[..10], of_cycles(1.0, 1.0));
+    assert_eq!(each("branch_ratio")[..10], of_cycles(100.0, 0.0));
+    assert_eq!(row(&document, 0, "branch_ratio")["value"], 20.0, "{document:#}");
+    // Six slots a cycle, of which one retires.
+    let share = |slots: f64| 100.0 * slots / 6.0;
+    let close = |seen: &[f64], expected: Vec<f64>| {
+        seen.iter().zip(&expected).all(|(seen, expected)| (seen - expected).abs() < 1e-9)
+    };
+    for (name, expected) in [
+        ("Retiring", of_cycles(share(1.0), share(1.0))),
+        ("Frontend_Bound", of_cycles(share(5.0), 0.0)),
+        ("Backend_Bound", of_cycles(0.0, share(5.0))),
+    ] {
+        assert!(close(&each(name)[..10], expected), "{name}: {:?}", each(name));
+    }
+    assert_eq!(row(&document, 0, "ipc")["untrusted"], Value::Null, "{document:#}");
+    let table = xtask(folder().path(), &[&line[..], &["--pmu", "sapphirerapids"]].concat());
+    let plotted = table.out.lines().any(|line| {
+        line.trim_start().starts_with("Frontend_Bound ") && line.ends_with("······█·█·|··")
+    });
+    assert!(plotted, "{}", table.out);
+
+    let power = ["run", "--asm", "nop", "--pmu", "skylake", "--metric", "power", "--history", "3"];
+    xtask(folder().path(), &power)
+        .fails_with(2, &["metric power needs energy-pkg, which no row of a history has"]);
+}
+
 /// The machine's planner needs no more passes than the groups that it is given.
 #[test]
 fn s3_the_machine_takes_the_passes_that_were_planned() {

@@ -17,6 +17,9 @@ pub const MAX_HISTORY_ROWS: u64 = 2_000;
 /// Rows times events: some 20 bytes each, on one line of the report, so 35 s at 115,200 baud.
 pub const MAX_HISTORY_FIGURES: u64 = 20_000;
 
+/// The event that states where the snippet begins, by its generic name. Every pass counts it.
+pub const WITNESS: &str = "instructions";
+
 /// A snippet, looked at cycle by cycle.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct History<'a> {

@@ -60,9 +60,8 @@ pub fn measure(
         emulated: false,
         tsc: [0; 2],
     };
-    for (index, pass) in planned.passes.iter().enumerate() {
-        let shows_witness = planned.shows_witness && index == 0;
-        by_one_way(machine, history, pass, ways, shows_witness, &mut result)?;
+    for pass in &planned.passes {
+        by_one_way(machine, history, pass, ways, planned.shows_witness, &mut result)?;
     }
     if snippet.setup.call.is_some() {
         result.program = machine.called();
@@ -189,15 +188,27 @@ fn rows<M: Historian>(
             break;
         }
     }
-    if result.passes.is_empty() {
+    let is_first = result.passes.is_empty();
+    if is_first {
         let place = |address| HistoryPlace { address: Hex(address), ..HistoryPlace::default() };
         result.places = places.into_iter().take(all.len()).map(place).collect();
     }
     let skid = if all.is_empty() { [0; 2] } else { skid };
-    result.passes.push(HistoryPass { front: begin.front, end, whole: begin.whole, skid });
+    let mut instructions = Vec::new();
+    if shows_witness && !is_first {
+        let own = |row: &Vec<[f64; 3]>| row[bench.witness][1] - base[bench.witness];
+        instructions.extend(all.iter().map(own));
+    }
+    result.passes.push(HistoryPass {
+        front: begin.front,
+        end,
+        whole: begin.whole,
+        skid,
+        instructions,
+    });
     let shown = |one: &Counted| match one.number {
         CLOCK_NUMBER => false,
-        WITNESS_NUMBER => shows_witness,
+        WITNESS_NUMBER => shows_witness && is_first,
         _ => true,
     };
     let mut numbered: Vec<(usize, usize)> = pass

@@ -1,18 +1,17 @@
 //! Counters for a history: in each pass the clock and the witness, and as many events as fit.
 
 use crate::events::Known;
-use crate::snippet::events::{Counted, Plan, plan_beside};
+use crate::snippet::events::{Counted, Plan, metrics_apart, plan_beside};
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use arch::pmu::driver::SLOTS;
 use events::parse::parse_list;
 use events::request::Request;
-use protocol::history::History;
+use protocol::history::{History, WITNESS};
 use protocol::record::Uncounted;
 
-/// The event that states where the snippet begins, by its generic name.
-pub(super) const WITNESS: &str = "instructions";
 /// Numbers of the clock and of the witness in a plan.
 pub(super) const CLOCK_NUMBER: usize = 0;
 pub(super) const WITNESS_NUMBER: usize = 1;
@@ -58,6 +57,19 @@ pub(super) fn plan(history: &History, known: &Known) -> Result<Planned, String> 
             "the clock `{}` takes two counters, which overflow as one",
             beside[0].text
         ));
+    }
+    for pass in &plan.passes {
+        if let Some((_, reason)) = metrics_apart(&pass.iter().collect::<Vec<_>>()) {
+            return Err(reason);
+        }
+        let has_fields = pass.iter().any(|one| one.metric.is_some());
+        // Its shares are of the slots since both were 0, and a clock begins elsewhere.
+        if has_fields && pass.iter().any(|one| one.number == CLOCK_NUMBER && one.counter == SLOTS) {
+            return Err(format!(
+                "the clock `{}` takes the counter of slots, which PERF_METRICS divides; take another clock",
+                history.clock
+            ));
+        }
     }
     let Plan { passes, uncounted, .. } = plan;
     Ok(Planned {

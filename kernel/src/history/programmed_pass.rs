@@ -3,11 +3,12 @@
 use super::Historian;
 use super::plan::{CLOCK_NUMBER, WITNESS_NUMBER, place};
 use crate::snippet::events::Counted;
-use crate::snippet::measure::Unmeasured;
+use crate::snippet::measure::{METRICS_OVERFLOWED, Unmeasured};
 use crate::snippet::repeat_on_smi::repeat_on_smi;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::registers::Slots;
 use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use arch::pmu::{Driver, PmuError, Registers};
 use protocol::job::Snippet;
@@ -67,6 +68,9 @@ impl<'a, M: Historian> ProgrammedPass<'a, M> {
             program(driver, registers, one, index == clock)
                 .map_err(|error| Unmeasured::Refused(error_of(one, &error)))?;
         }
+        if let Some(one) = pass.iter().find(|one| one.metric.is_some()) {
+            driver.enable_metrics().map_err(|error| Unmeasured::Refused(error_of(one, &error)))?;
+        }
         let on_overflow =
             StopOnOverflow::new(driver, registers, pass[clock].counter, stop).map_err(refused)?;
         let own = pass[witness].counter;
@@ -110,6 +114,10 @@ impl<'a, M: Historian> ProgrammedPass<'a, M> {
         for one in pass {
             pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
         }
+        let has_fields = pass.iter().any(|one| one.metric.is_some());
+        if has_fields {
+            pmu.driver.clear_metrics(pmu.registers).map_err(refused)?;
+        }
         on_overflow.set(pmu.driver, pmu.registers, events).map_err(refused)?;
         let before = self.machine.interrupts();
         let ended = self.machine.run_armed();
@@ -119,13 +127,21 @@ impl<'a, M: Historian> ProgrammedPass<'a, M> {
         on_overflow.gate().off().iter().for_each(|one| {
             let _ = pmu.registers.wrmsr(arch::msr::Msr(one.msr), one.value);
         });
-        let read = |one: &Counted| pmu.driver.read(pmu.registers, one.counter);
-        let counts: Result<Vec<u64>, PmuError> = pass.iter().map(read).collect();
+        let slots = has_fields.then(|| pmu.driver.slots(pmu.registers)).transpose();
+        let mut read = |one: &Counted, slots: Option<Slots>| match (one.metric, slots) {
+            (Some(field), Some(slots)) => Ok(slots.nearest(field)),
+            _ => pmu.driver.read(pmu.registers, one.counter),
+        };
+        let counts: Result<Vec<u64>, PmuError> =
+            slots.and_then(|slots| pass.iter().map(|one| read(one, slots)).collect());
         if let Err(trap) = ended {
             let fault = self.machine.explain(&trap, self.snippet);
             return Err(Unmeasured::Fault(Box::new(fault)));
         }
         let mut counts = counts.map_err(refused)?;
+        if has_fields && pmu.driver.metrics_overflowed(pmu.registers).unwrap_or(true) {
+            return Err(refused(METRICS_OVERFLOWED));
+        }
         counts[clock] = on_overflow.counted(counts[clock]);
         let overflowed = counts[clock] >= events;
         let stopped = overflowed && (came || on_overflow.stop() == Stop::Freeze);

@@ -245,3 +245,45 @@ fn m16_a_history_begins_with_runs_that_are_watched_and_tells_each_row() {
         assert!(matches!(ended, Err(Unmeasured::Fault(_))) && host.runs == 3, "{model:?}");
     }
 }
+
+/// Each cycle has as many slots as the processor is wide: one retires, the others wait for the front end where a branch is taken, and
+/// for the back end elsewhere.
+#[test]
+fn s3_m16_the_slots_of_each_cycle_are_divided_by_perf_metrics() {
+    let fields = ["topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+    let mut tried = 0;
+    for model in models().filter(|model| model.spec().intel().is_some_and(|has| has.metrics > 0)) {
+        let result = measured(model, &history(&BODY, &fields, 8));
+        assert_eq!((result.uncounted.len(), result.passes.len()), (0, 1), "{model:?}: {result:?}");
+        let of = |event: &str| {
+            let one = result.series.iter().find(|one| one.event == event).expect("a field");
+            assert!(all_equal(one), "{model:?}: {one:?}");
+            one.each.clone()
+        };
+        let [retiring, bad, front, back] = fields.map(of);
+        assert_eq!((retiring, bad), (vec![1.0; 8], vec![0.0; 8]), "{model:?}");
+        let others = front[1];
+        assert!(others >= 4.0, "{model:?}");
+        assert_eq!(front, JUMPS.map(|jump| jump * others), "{model:?}");
+        assert_eq!(back, JUMPS.map(|jump| (1.0 - jump) * others), "{model:?}");
+        tried += 1;
+
+        let mut by_slots = history(&BODY, &fields, 8);
+        by_slots.clock = Cow::Borrowed("fixed3");
+        let text = refusal(&mut Host::new(model), &by_slots);
+        assert!(text.contains("takes the counter of slots"), "{model:?}: {text}");
+    }
+    assert!(tried >= 3, "{tried}");
+}
+
+/// Instructions stand once among the series, and beside every other pass.
+#[test]
+fn s3_m16_instructions_are_known_in_every_pass() {
+    let events = ["instructions", "r00c2", "r00c2", "r00c2", "r00c2", "r00c2", "r00c2", "r00c2"];
+    let result = measured(Model::Zen2, &history(&BODY, &events, 8));
+    let [first, second] = &result.passes[..] else { panic!("two passes: {result:?}") };
+    assert_eq!(first.instructions, [0.0; 0]);
+    assert_eq!(second.instructions, result.series[0].median);
+    let unwanted = measured(Model::Zen2, &history(&BODY, &events[1..], 8));
+    assert!(unwanted.passes.iter().all(|pass| pass.instructions.is_empty()), "{unwanted:?}");
+}

@@ -136,6 +136,8 @@ pub(crate) enum Use {
     Measuring,
     /// Their counts together with others that overflow.
     Beside,
+    /// The same in runs that end with that overflow, and begin with counters of 0.
+    Stopped,
     /// Samples; with `precise` out of PEBS records, whether their attributes request that or not.
     Sampling {
         /// Every event.
@@ -176,7 +178,7 @@ pub fn plan_beside(
         set.correlates.push(set.requests.len());
         set.requests.push(encoded.map_err(|reason| uncounted(&request.text, reason))?);
     }
-    Ok(fill(set, Use::Beside, texts, known))
+    Ok(fill(set, Use::Stopped, texts, known))
 }
 
 /// Adds the texts to a set that has nothing but requests for every pass, and plans it.
@@ -288,7 +290,7 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     match purpose {
         Use::Measuring if encoded.retire_latency.is_some() => offered(encoded, known),
-        Use::Counting | Use::Measuring => countable_at_rest(encoded, known),
+        Use::Counting | Use::Measuring | Use::Stopped => countable_at_rest(encoded, known),
         Use::Beside => {
             without_metrics(&encoded, METRICS_BESIDE)?;
             countable_at_rest(encoded, known)
@@ -304,7 +306,7 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
 }
 
 /// Why it is not counted together with what overflows.
-const METRICS_BESIDE: &str = "PERF_METRICS is read in snippets, counts and samples by itself; slots and the TOPDOWN events are counted here";
+const METRICS_BESIDE: &str = "PERF_METRICS neither overflows nor continues from where it was; slots and the TOPDOWN events are counted here";
 /// And not in a text with events that are sampled by (`sampling::shares` has those by themselves).
 const METRICS_IN_GROUP: &str = "no sample is taken by PERF_METRICS: beside samples a field of it is an event of its own, in no group with others";
 

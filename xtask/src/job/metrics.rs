@@ -9,9 +9,10 @@ use super::sample::SampleFile;
 use super::whole;
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
-use crate::metrics::request::{Ask, Target, ask, planned};
+use crate::metrics::request::{Ask, Target, ask, planned, planned_beside};
 use crate::metrics::{Asked, MetricError, shares};
 use clap::Args;
+use protocol::history::WITNESS;
 use std::collections::BTreeSet;
 
 /// What the command line asks for.
@@ -197,8 +198,6 @@ fn of_count(
 fn without(snippet: &SnippetFile) -> Option<&'static str> {
     if snippet.exact.is_some() {
         Some("metrics are of counts, and stepping counts by names of its own")
-    } else if snippet.history.is_some() {
-        Some("metrics are of whole runs, and a history is cycle by cycle")
     } else if snippet.wanted.is_some() {
         Some(
             "metrics are of code, and an instruction form stands for several; measure its code in [[snippet]]",
@@ -223,6 +222,25 @@ fn of(snippet: &mut SnippetFile, target: &Target, block: &Block) -> Result<(), M
     let tables = block.tables();
     let (core, table) = target.tables(&tables)?;
     let metrics = find(&table, &snippet.metrics)?;
+    if let Some(history) = &snippet.history {
+        let clock = history.clock.to_string();
+        let beside = [&*clock, WITNESS];
+        let asks = metrics
+            .iter()
+            .map(|metric| ask(target, &core, &table, metric)?.in_rows(target, &core, &beside));
+        let mut asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+        let planned = planned_beside(target, &core, &mut asks, &beside);
+        let planned = planned.map_err(MetricError::Clock)?;
+        let events = &mut snippet.options.events;
+        let is_there = events.iter().any(|event| event.to_string() == WITNESS);
+        let is_needed = asks.iter().any(|ask| ask.events().any(|text| text == WITNESS));
+        if is_needed && !is_there {
+            events.push(WITNESS.parse().expect("a generic event"));
+        }
+        events.extend(planned);
+        snippet.asks = asks;
+        return Ok(());
+    }
     let several = snippet.processors.is_some();
     let asks = metrics.iter().map(|metric| match ask(target, &core, &table, metric)? {
         ask if several => ask.without_latencies(),

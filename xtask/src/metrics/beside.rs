@@ -3,12 +3,10 @@
 
 use super::counted::{metric, of_energy, of_uncore, result};
 use super::evaluate::{Clock, ItemMetrics, of_item};
+use super::reach::{self, MOST};
 use super::request::Ask;
 use protocol::kinds::ItemRecord;
 use protocol::record::{Counting, Metric, SampleResult, SampledCount, SnippetResult};
-
-/// Events whose other counts are combined at most: as many as there are counters on any processor.
-const MOST: usize = 12;
 
 /// What stands with energy and the uncore.
 const OF_SAMPLES: &str = "energy and the uncore are of everything that ran, and include what the interrupts and records of samples took";
@@ -49,9 +47,7 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
             let rows = of_item(&figures(sample, &flipped), std::slice::from_ref(ask), clock).rows;
             rows.first().and_then(|row| row.value)
         };
-        let others = (1..1_u32 << counts.len()).filter_map(value_of);
-        let reach = |[least, most]: [f64; 2], value: f64| [least.min(value), most.max(value)];
-        row.spread = Some(others.fold([value; 2], reach));
+        row.spread = Some(reach::of(value, counts.len(), value_of));
     }
     item
 }

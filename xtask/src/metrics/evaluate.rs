@@ -3,12 +3,12 @@
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
 use super::table::uncore;
-use super::{beside, counted, on_processors, shares, tree};
+use super::{beside, counted, histories, on_processors, shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
 use protocol::record::{
-    CountResult, KindOfCores, Metric, ProcessorsResult, RetiredRecords, SampleResult,
-    SnippetResult, TasksResult,
+    CountResult, HistoryResult, KindOfCores, Metric, ProcessorsResult, RetiredRecords,
+    SampleResult, SnippetResult, TasksResult,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -41,6 +41,9 @@ pub struct MetricRow {
     /// Its least and its greatest value in a run; absent if the runs are not listed or one of them has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<[f64; 2]>,
+    /// In a history: its value in each row. Null: its formula has none there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<Option<f64>>,
     /// The passes that its counts came from, from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<u32>,
@@ -92,6 +95,15 @@ pub struct ItemMetrics {
     /// To how many percent of the slots the shares of PERF_METRICS are known, if there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares_known_to: Option<f64>,
+    /// Of a history: events of its clock from row to row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// Of a history: rows up to the snippet's end, if they reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<usize>,
+    /// Of a history: to how many slots those of PERF_METRICS are known in its last row, if that is more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_slots: Option<f64>,
     /// Where the tree leads, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<String>,
@@ -148,6 +160,9 @@ pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> 
     let (runs, processors) = (report.tasks(), report.processors());
     let tasks = counts.chain(runs.filter_map(of_run));
     let tasks = tasks.chain(report.sampled().filter_map(of_sample));
+    let of_history =
+        |history: &HistoryResult| Some(histories::of_history(history, asks(history.item)?, clock));
+    let tasks = tasks.chain(report.histories().filter_map(of_history));
     report.results().filter_map(of).chain(tasks).chain(processors.flat_map(of_processors)).collect()
 }
 
@@ -209,7 +224,8 @@ pub fn of_item(result: &SnippetResult, asks: &[Ask], clock: Clock) -> ItemMetric
     let has_shares = asks.iter().any(shares::has);
     let shares_known_to =
         has_shares.then(|| shares::known_to(result)).flatten().filter(|known| known.is_finite());
-    ItemMetrics { item: result.item, name: result.name.clone(), rows, shares_known_to, way }
+    let name = result.name.clone();
+    ItemMetrics { item: result.item, name, rows, shares_known_to, way, ..ItemMetrics::default() }
 }
 
 fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {

@@ -2,15 +2,18 @@
 //!
 //! [`table`] has perfmon's metrics and our own, [`names`] finds those that are requested, [`formula`] reads and evaluates
 //! what they are made of, [`request`] says which events they need, [`plan`] puts these into the fewest passes,
-//! and [`evaluate`] makes rows of a report's counts (those of tasks as `counted` has them, those of several processors as `on_processors` has), which [`tree`] puts in order and leads down.
+//! and [`evaluate`] makes rows of a report's counts (those of tasks as `counted` has them, those of several processors as `on_processors` has,
+//! those of histories as `histories` has), which [`tree`] puts in order and leads down.
 
 mod beside;
 mod counted;
 pub mod evaluate;
 pub mod formula;
+mod histories;
 pub mod names;
 mod on_processors;
 pub mod plan;
+mod reach;
 pub mod request;
 pub(crate) mod shares;
 pub mod table;

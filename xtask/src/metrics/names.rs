@@ -125,6 +125,9 @@ pub enum MetricError {
         /// The event, how it is measured and in which items.
         what: String,
     },
+    /// The clock of a history cannot be counted.
+    #[error("metrics of a history are planned beside its clock: {0}")]
+    Clock(String),
     /// The processor is not known.
     #[error("metrics are of a processor, and {0}")]
     NoProcessor(String),

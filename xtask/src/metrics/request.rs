@@ -6,7 +6,7 @@ mod ready;
 mod target;
 
 pub use meaning::{Constant, Meaning};
-pub use planned::{Group, group, planned};
+pub use planned::{Group, group, planned, planned_beside};
 pub use ready::Ask;
 pub use target::Target;
 
@@ -14,7 +14,7 @@ use super::formula::Formula;
 use super::names::MetricError;
 use super::table::{Definition, Table, uncore};
 use super::tree;
-use ::events::encode::{Counters, Encoded, encode};
+use ::events::encode::{Choice, Counters, Encoded, encode};
 use ::events::energy;
 use ::events::parse::parse_event;
 use ::events::processor::Processor;
@@ -137,6 +137,20 @@ pub fn needed(metric: &Definition) -> BTreeSet<String> {
         Ok(formula) => needed_in(metric, &formula).into_iter().map(String::from).collect(),
         Err(_) => metric.events.keys().cloned().collect(),
     }
+}
+
+/// Whether two requests count the same: in a register that they both can take, by the same bits.
+fn is_same(one: &Encoded, other: &Encoded) -> bool {
+    let same = |a: &Choice, b: &Choice| {
+        a.msr == b.msr
+            && match (&a.counters, &b.counters) {
+                (Counters::General { select: a, .. }, Counters::General { select: b, .. }) => {
+                    a == b
+                }
+                (a, b) => a == b,
+            }
+    };
+    one.choices.iter().any(|one| other.choices.iter().any(|other| same(one, other)))
 }
 
 fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {

@@ -52,6 +52,13 @@ fn greatest(metric: &Metric) -> [u64; 2] {
     metric.series.each_ref().map(|series| series.max)
 }
 
+/// To how many slots a field of so many slots is known, if that is more than one.
+#[must_use]
+pub(super) fn coarse(slots: f64) -> Option<f64> {
+    // Up to 127 slots the nearest one is the true count (`Slots::nearest`).
+    (slots > 127.0).then(|| (slots / 255.0).ceil())
+}
+
 /// The doubt, if shares are known too coarsely.
 pub(super) fn doubt(known_to: f64) -> Option<String> {
     (known_to > COARSE).then(|| {

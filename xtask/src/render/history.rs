@@ -7,7 +7,7 @@ use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use crate::text::printable;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
+use protocol::record::{HistoryResult, HistorySeries, StoppedBy};
 use std::fmt::Write;
 
 /// Rows in one line of a plot.
@@ -90,21 +90,42 @@ fn label(history: &HistoryResult, one: &HistorySeries) -> String {
 
 /// One character a row, its height what happened in it; `|` where the snippet ends.
 fn plot(out: &mut String, history: &HistoryResult, one: &HistorySeries, width: usize) {
-    let most = one.each.iter().copied().fold(0.0, f64::max);
     let pass = history.passes.get(one.counting.pass as usize);
     let end = pass.and_then(|pass| pass.end).map(|end| (end / u64::from(history.step)) as usize);
-    for (line, values) in one.each.chunks(PLOT_WIDTH).enumerate() {
-        let first = line * PLOT_WIDTH;
-        let mut bars = String::new();
-        for (row, &value) in (first..).zip(values) {
-            bars.push(bar(value, most));
-            if end == Some(row + 1) {
-                bars.push('|');
+    let values: Vec<Option<f64>> = one.each.iter().copied().map(Some).collect();
+    let plot = PlotLine { name: &label(history, one), values: &values, step: history.step, end };
+    plot.write(out, width);
+}
+
+/// Values of rows as characters.
+pub(super) struct PlotLine<'a> {
+    /// What they are of.
+    pub name: &'a str,
+    /// `None`: there is none, which leaves a gap.
+    pub values: &'a [Option<f64>],
+    /// Events of the clock from row to row.
+    pub step: u32,
+    /// Rows up to the snippet's end.
+    pub end: Option<usize>,
+}
+
+impl PlotLine<'_> {
+    /// Writes it, with `width` columns for its name.
+    pub(super) fn write(&self, out: &mut String, width: usize) {
+        let most = self.values.iter().flatten().copied().fold(0.0, f64::max);
+        for (line, values) in self.values.chunks(PLOT_WIDTH).enumerate() {
+            let first = line * PLOT_WIDTH;
+            let mut bars = String::new();
+            for (row, value) in (first..).zip(values) {
+                bars.push(value.map_or(' ', |value| bar(value, most)));
+                if self.end == Some(row + 1) {
+                    bars.push('|');
+                }
             }
+            let name = if line == 0 { self.name } else { "" };
+            let at = (first as u64 + 1) * u64::from(self.step);
+            let _ = writeln!(out, "  {name:width$} {at:>6} {bars}");
         }
-        let name = if line == 0 { label(history, one) } else { String::new() };
-        let at = (first as u64 + 1) * u64::from(history.step);
-        let _ = writeln!(out, "  {name:width$} {at:>6} {bars}");
     }
 }
 
@@ -253,8 +274,8 @@ pub(crate) fn point(history: &HistoryResult) -> Point {
     let mut point = Point::new(&history.name, true);
     for one in &history.series {
         let pass = history.passes.get(one.counting.pass as usize);
-        let HistoryPass { front, end, .. } = pass.cloned().unwrap_or(NO_PASS);
-        let end = end.map_or("~".to_string(), |end| end.to_string());
+        let front = pass.map_or(0, |pass| pass.front);
+        let end = pass.and_then(|pass| pass.end).map_or("~".to_string(), |end| end.to_string());
         let each: Vec<String> = one.each.iter().map(|&value| number(value)).collect();
         let data = Data::new().text("event", &one.event).text("clock", &history.clock);
         let data = data.plain("step", history.step).plain("front", front).plain("end", end);
@@ -262,8 +283,6 @@ pub(crate) fn point(history: &HistoryResult) -> Point {
     }
     point.uncounted(&history.uncounted)
 }
-
-const NO_PASS: HistoryPass = HistoryPass { front: 0, end: None, whole: 0.0, skid: [0; 2] };
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,5 +1,6 @@
 //! Metrics, below the counts that they are made of.
 
+use super::history::PlotLine;
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use super::{Context, number};
@@ -17,6 +18,7 @@ fn section(item: &ItemMetrics, width: Width) -> String {
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}: metrics", item.item, paint(STRONG, &item.name));
     let _ = writeln!(out, "{}", fit(table(item), width));
+    plots(&mut out, item);
     for row in &item.rows {
         for line in said(row) {
             let _ = writeln!(out, "  {line}");
@@ -29,6 +31,16 @@ fn section(item: &ItemMetrics, width: Width) -> String {
         let _ = writeln!(out, "{}", paint(FAINT, way));
     }
     out
+}
+
+/// What the metrics of a history are in each row.
+fn plots(out: &mut String, item: &ItemMetrics) {
+    let Some(step) = item.step else { return };
+    let width = item.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    for row in item.rows.iter().filter(|row| row.each.iter().any(Option::is_some)) {
+        let (name, values) = (&*row.name, &row.each[..]);
+        PlotLine { name, values, step, end: item.end }.write(out, width);
+    }
 }
 
 fn table(item: &ItemMetrics) -> Table {
@@ -76,7 +88,10 @@ pub(crate) fn passes(row: &MetricRow) -> String {
 pub(crate) fn shares(item: &ItemMetrics) -> Option<String> {
     let known = item.shares_known_to?;
     let percent = number((100.0 * known).ceil() / 100.0);
-    Some(format!("shares of PERF_METRICS are known to {percent} percent of the slots"))
+    let rows = item.row_slots.map_or(String::new(), |slots| {
+        format!(", those of the last row to {} slots", number(slots))
+    });
+    Some(format!("shares of PERF_METRICS are known to {percent} percent of the slots{rows}"))
 }
 
 /// What is to be known at once.
@@ -132,7 +147,14 @@ mod tests {
         let way = Some("most of it: Frontend_Bound".to_string());
         let name = "x\u{1b}[31m".to_string();
         Context {
-            metrics: vec![ItemMetrics { item: 3, name, rows, way, shares_known_to: Some(0.7843) }],
+            metrics: vec![ItemMetrics {
+                item: 3,
+                name,
+                rows,
+                way,
+                shares_known_to: Some(0.7843),
+                ..ItemMetrics::default()
+            }],
             ..Context::default()
         }
     }

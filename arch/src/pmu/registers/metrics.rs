@@ -44,6 +44,22 @@ impl Slots {
             None => self.slots,
         }
     }
+
+    /// What a field has of the slots, to the nearest slot: of up to 127 slots the true count, whether the register rounds down or to
+    /// the nearest 255th, as a 255th of them is less than half a slot. The back end has what the other three of its level leave, as
+    /// each slot is one of the four: where all four are made to add up to 255, one of them has the rounding of all.
+    #[must_use]
+    pub fn nearest(self, field: u8) -> u64 {
+        const BACK_END: u8 = 3;
+        let near = |field: u8| {
+            let share = u128::from(self.shares.field(field));
+            ((u128::from(self.slots) * share + 127) / 255) as u64
+        };
+        if field == BACK_END && self.shares.first_level() == 255 {
+            return (0..BACK_END).fold(self.slots, |left, other| left.saturating_sub(near(other)));
+        }
+        near(field)
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +73,25 @@ mod tests {
             [Some(0), Some(1), Some(2), None].map(|field| reading.of(field)),
             [150, 0, 360, 510]
         );
+    }
+
+    #[test]
+    fn m16_few_slots_are_known_to_the_slot_however_the_register_rounds() {
+        for slots in 1..=127_u64 {
+            for own in 0..=slots {
+                let down = 255 * own / slots;
+                let near = (255 * own + slots / 2) / slots;
+                for share in [down, near] {
+                    let reading = Slots { slots, shares: PerfMetrics(share << 8) };
+                    assert_eq!(reading.nearest(1), own, "{share}/255 of {slots}");
+                }
+            }
+        }
+        // 11, 11, 11 and 27 slots: each of the first three loses most of a 255th, which the back end has.
+        let reading = Slots { slots: 60, shares: PerfMetrics(117 << 24 | 46 << 16 | 46 << 8 | 46) };
+        assert_eq!([0, 1, 2, 3].map(|field| reading.nearest(field)), [11, 11, 11, 27]);
+        let greatest = Slots { slots: u64::MAX, shares: PerfMetrics(0xff) };
+        assert_eq!(greatest.nearest(0), u64::MAX);
     }
 
     #[test]

@@ -87,6 +87,10 @@ pub struct HistoryPass {
     pub whole: f64,
     /// Least and most events that the clock counted beyond those after which it was to stop.
     pub skid: [u64; 2],
+    /// Instructions of the snippet up to each row, the median of the runs; in passes after the first, where they were
+    /// requested. Those of the first pass are a series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<f64>,
 }
 
 /// One event's counts, row by row.

@@ -15,13 +15,16 @@ pub struct Group {
     /// The events of each metric, by their numbers.
     pub sets: Vec<Events>,
     encoded: Vec<Encoded>,
+    /// What is counted in every pass.
+    beside: Vec<Encoded>,
 }
 
 impl Group {
     /// Whether these can be counted at the same time.
     #[must_use]
     pub fn fits(&self, events: &Events) -> bool {
-        let all: Vec<Encoded> = events.iter().map(|event| self.encoded[*event].clone()).collect();
+        let all = events.iter().map(|event| &self.encoded[*event]).chain(&self.beside);
+        let all: Vec<Encoded> = all.cloned().collect();
         assign(&all).is_ok()
     }
 }
@@ -32,10 +35,23 @@ impl Group {
 /// Never: a metric that is ready has events that can be encoded.
 #[must_use]
 pub fn group(target: &Target, core: &Core<'_>, asks: &[Ask]) -> Group {
+    group_beside(target, core, asks, &[]).expect("nothing else is to be encoded")
+}
+
+/// The same where every pass has these events anyway.
+///
+/// # Errors
+/// One of them cannot be counted.
+fn group_beside(
+    target: &Target,
+    core: &Core<'_>,
+    asks: &[Ask],
+    beside: &[&str],
+) -> Result<Group, String> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sets = Vec::new();
     for one in asks {
-        let set = one.events().map(|text| {
+        let set = one.events().filter(|text| !beside.contains(text)).map(|text| {
             let next = numbers.len();
             *numbers.entry(text).or_insert(next)
         });
@@ -47,7 +63,8 @@ pub fn group(target: &Target, core: &Core<'_>, asks: &[Ask]) -> Group {
     let processor = target.processor(core);
     let encode = |text: &String| encoded(text, &processor, core).expect("it was encoded before");
     let encoded = texts.iter().map(encode).collect();
-    Group { texts, sets, encoded }
+    let beside = beside.iter().map(|text| super::encoded(text, &processor, core));
+    Ok(Group { texts, sets, encoded, beside: beside.collect::<Result<_, _>>()? })
 }
 
 /// Events that are counted together, in braces if there are several.
@@ -65,7 +82,23 @@ pub(super) fn together(texts: &[&str]) -> String {
 /// Never: events in braces are a list.
 #[must_use]
 pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventText> {
-    let group = group(target, core, asks);
+    planned_beside(target, core, asks, &[]).expect("nothing else is to be counted")
+}
+
+/// The same where every pass has these events anyway, so that those of them that metrics take are in each.
+///
+/// # Errors
+/// One of them cannot be counted.
+///
+/// # Panics
+/// Never: events in braces are a list.
+pub fn planned_beside(
+    target: &Target,
+    core: &Core<'_>,
+    asks: &mut [Ask],
+    beside: &[&str],
+) -> Result<Vec<EventText>, String> {
+    let group = group_beside(target, core, asks, beside)?;
     let plan = passes(&group.sets, |events| group.fits(events));
     for number in plan.spread {
         asks[number].spread = true;
@@ -82,6 +115,8 @@ pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventT
     let apart: BTreeSet<BTreeSet<&str>> = apart.filter(|events| !events.is_empty()).collect();
     let apart = apart.iter().map(|events| together(&Vec::from_iter(events.iter().copied())));
     let alone = latencies.into_iter().chain(energy).map(str::to_string);
-    let texts = plan.passes.iter().map(text).chain(alone).chain(apart);
-    texts.map(|text| text.parse().expect("a list of events")).collect()
+    // Metrics of nothing but what is in every pass have no events of their own.
+    let passes = plan.passes.iter().filter(|pass| !pass.is_empty()).map(text);
+    let texts = passes.chain(alone).chain(apart);
+    Ok(texts.map(|text| text.parse().expect("a list of events")).collect())
 }

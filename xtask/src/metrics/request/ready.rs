@@ -1,10 +1,11 @@
 //! A metric that is ready to be measured, and the items that can have it.
 
-use super::Meaning;
 use super::planned::together;
+use super::{Meaning, Target, encoded, is_same};
 use crate::metrics::formula::Formula;
 use crate::metrics::names::MetricError;
-use crate::metrics::table::Definition;
+use crate::metrics::table::{Definition, uncore};
+use ::events::tables::Core;
 use std::collections::BTreeSet;
 
 /// A metric, ready to be measured.
@@ -123,6 +124,45 @@ impl Ask {
             }
         }
         self.silent.iter_mut().for_each(|text| text.push_str(ring));
+        Ok(self)
+    }
+
+    /// The same for a history, whose passes all have the events of `beside`: where it takes the same under another name, it takes those.
+    ///
+    /// # Errors
+    /// What it needs besides events: no row of a history has that.
+    pub fn in_rows(
+        mut self,
+        target: &Target,
+        core: &Core<'_>,
+        beside: &[&str],
+    ) -> Result<Self, MetricError> {
+        let processor = target.processor(core);
+        let encode = |text: &str| encoded(text, &processor, core).ok();
+        for meaning in self.meanings.iter_mut().flatten() {
+            let what = match meaning {
+                Meaning::Event(text) => {
+                    let own = encode(text);
+                    let same = |other: &&&str| match (&own, encode(other)) {
+                        (Some(own), Some(other)) => is_same(own, &other),
+                        _ => false,
+                    };
+                    if let Some(same) = beside.iter().find(same) {
+                        *text = (*same).to_string();
+                    }
+                    continue;
+                }
+                Meaning::Constant(constant) if !constant.is_time() => continue,
+                Meaning::Constant(_) | Meaning::Tsc => "time".to_string(),
+                Meaning::Energy(text) => text.clone(),
+                Meaning::Uncore(text) => uncore::name(text).to_string(),
+                Meaning::Latency(text) => text.clone(),
+            };
+            let what = format!(
+                "{what}, which no row of a history has, as its runs are stopped after some cycles; a [[snippet]] without history has it"
+            );
+            return Err(MetricError::Elsewhere { name: self.metric.name, what });
+        }
         Ok(self)
     }
 

@@ -1,10 +1,10 @@
 //! Metrics of a snippet, or of a count and its tasks.
 
 use super::{note, table};
-use crate::metrics::ItemMetrics;
+use crate::metrics::{ItemMetrics, MetricRow};
 use crate::page::Document;
 use crate::render::metrics::{mark, passes, said, shares, spread, value};
-use html_report::model::{Cell, Part, Tone};
+use html_report::model::{Cell, Part, Plot, Series, Tone};
 
 /// The item's metrics, if it has some.
 pub(super) fn parts(document: &Document, item: u32) -> Vec<Part> {
@@ -14,7 +14,7 @@ pub(super) fn parts(document: &Document, item: u32) -> Vec<Part> {
 }
 
 fn parts_of(metrics: &ItemMetrics, several: bool) -> Vec<Part> {
-    let row = |row: &crate::metrics::MetricRow| {
+    let row = |row: &MetricRow| {
         let indent = "\u{2003}".repeat(row.level.saturating_sub(1).into());
         let texts = [
             format!("{indent}{}", row.name),
@@ -30,9 +30,33 @@ fn parts_of(metrics: &ItemMetrics, several: bool) -> Vec<Part> {
     let head = ["metric", "what it is", "", "unit", "spread", "passes", "value"];
     let title = if several { format!("Metrics: {}", metrics.name) } else { "Metrics".to_string() };
     let mut parts = vec![table(&title, &head, 6, metrics.rows.iter().map(row).collect())];
+    parts.extend(by_rows(metrics));
     parts.extend(metrics.way.iter().map(|way| note(Tone::Plain, "what to look at", way.clone())));
     parts.extend(shares(metrics).map(|text| note(Tone::Plain, "metric", text)));
     let doubts = metrics.rows.iter().flat_map(said);
     parts.extend(doubts.map(|text| note(Tone::Warn, "metric", text)));
     parts
+}
+
+/// What the metrics of a history are in each row, those that have a value in every row.
+fn by_rows(metrics: &ItemMetrics) -> Option<Part> {
+    let step = metrics.step?;
+    let whole = |row: &MetricRow| row.each.iter().copied().collect::<Option<Vec<f64>>>();
+    let series: Vec<Series> = metrics
+        .rows
+        .iter()
+        .filter_map(|row| Some(Series { name: row.name.clone(), y: whole(row)?, band: Vec::new() }))
+        .collect();
+    let rows = series.first().map_or(0, |one| one.y.len());
+    (rows > 0).then(|| {
+        Part::Plot(Plot {
+            title: "Metrics of each row".to_string(),
+            x_label: "the clock's events from where the rows begin".to_string(),
+            y_label: "value in the row".to_string(),
+            x: (1..=rows as u64).map(|row| (row * u64::from(step)) as f64).collect(),
+            series,
+            steps: true,
+            ..Plot::default()
+        })
+    })
 }

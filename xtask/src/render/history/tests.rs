@@ -2,6 +2,7 @@ use super::*;
 use crate::cli::Format;
 use crate::collect::Numbered;
 use crate::render::{Context, render};
+use protocol::record::HistoryPass;
 use protocol::record::{Applied, Counting, Hex, HistoryPlace, Record, Uncounted};
 
 fn series(event: &str, each: &[f64]) -> HistorySeries {
@@ -39,7 +40,13 @@ pub(crate) fn example() -> HistoryResult {
         per: 1,
         end_to_end: false,
         stopped_by: StoppedBy::Freeze,
-        passes: vec![HistoryPass { front: 4, end: Some(6), whole: 14.0, skid: [0, 0] }],
+        passes: vec![HistoryPass {
+            front: 4,
+            end: Some(6),
+            whole: 14.0,
+            skid: [0, 0],
+            instructions: Vec::new(),
+        }],
         series: vec![
             series("branches", &[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
             series("loads", &[0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 0.0]),
@@ -91,7 +98,8 @@ fn m16_the_table_has_a_plot_and_merges_rows_that_are_alike() {
 fn m16_runs_that_disagree_and_a_late_stop_are_shown() {
     let mut history = example();
     history.stopped_by = StoppedBy::Handler;
-    history.passes[0] = HistoryPass { front: 4, end: None, whole: 14.0, skid: [11, 19] };
+    history.passes[0] =
+        HistoryPass { front: 4, end: None, whole: 14.0, skid: [11, 19], instructions: Vec::new() };
     history.series[1].max[6] = 9.0;
     history.series[1].each[2] = -0.5;
     history.end_to_end = true;
