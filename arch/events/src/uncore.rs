@@ -13,7 +13,7 @@ pub enum Unit {
     Arbiter,
     /// The server's caching agents: CBo or CHA, each with a slice of the last-level cache.
     Caching,
-    /// The server's memory channels.
+    /// The server's memory channels, or the client's memory controllers.
     Memory,
     /// The server's links to other packages: QPI or UPI.
     Link,

@@ -245,8 +245,8 @@ mod tests {
         assert!(others.contains("one of zen4, zen5"), "{others}");
         let none = said("zen2", "topdown-2");
         assert!(none.contains("zen2 has no top-down tree here") && none.contains("ipc"), "{none}");
-        let uncore = said("lioncove_arl", "Info_System_DRAM_BW_Use");
-        let why = "UNC_M_TOTAL_DATA: an uncore counter whose registers are not known";
+        let uncore = said("lioncove_lnl", "Info_System_Socket_CLKS");
+        let why = "UNC_CLOCK.SOCKET: an uncore counter whose registers are not known";
         assert!(uncore.contains(why), "{uncore}");
     }
 

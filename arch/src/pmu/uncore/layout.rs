@@ -19,8 +19,24 @@ pub(super) enum Place {
     Functions(&'static [(u16, &'static [(u8, u8)])], u16, &'static Ubox),
     /// Channels of Ice Lake's memory controllers, in memory.
     Channels(&'static Ubox),
+    /// The client's memory controllers, in memory, from a base address register of its host bridge on.
+    Bridge(&'static Bridge),
     /// Those of a type that the package lists ([`super::discovery`]).
     Listed(u16),
+}
+
+/// Where the client's host bridge, 00:00.0, has units in memory.
+#[derive(Debug)]
+pub(super) struct Bridge {
+    /// The base address register, of 64 bits: bit 0 says that the memory is there.
+    pub register: u16,
+    /// The first unit's registers, from the base address on.
+    pub first: u64,
+    /// How many bytes two units are apart, and how many there may be.
+    pub apart: u64,
+    pub most: u64,
+    /// What lets all of them count, in the last one, and its value.
+    pub global: (u64, u64),
 }
 
 /// Registers of units that are alike.
@@ -45,6 +61,8 @@ pub(super) struct Kind {
     pub only: &'static [(u8, u8)],
     /// Bits of a control that may be set in addition to the enable.
     pub select: u64,
+    /// The enable of a control; 0: it has none, and counts as soon as it has an event.
+    pub enable: u64,
     /// What enables all of them, and its value.
     pub global: Option<(u32, u64)>,
 }
@@ -56,6 +74,8 @@ const CBO_FIRST: &[(u8, u8)] =
     &[(0x01, 1), (0x09, 1), (0x11, 1), (0x36, 1), (0x38, 1), (0x3b, 1), (0x3e, 1)];
 const CHA_FIRST: &[(u8, u8)] = &[(0x11, 1), (0x36, 1)];
 
+/// PERFEVTSEL.EN.
+const ENABLE: u64 = 1 << 22;
 /// Event, unit mask, edge, invert, threshold of 5 bits; of 6; of 8.
 const SELECT_5: u64 = 0x1f84_ffff;
 const SELECT_6: u64 = 0x3f84_ffff;
@@ -87,6 +107,7 @@ const fn clock(control: u32, counter: u32, global: Option<(u32, u64)>) -> Kind {
         only: &[],
         // It counts one thing.
         select: 0,
+        enable: ENABLE,
         global,
     }
 }
@@ -102,6 +123,7 @@ const ARBITER: Kind = Kind {
     filters: &[],
     only: OUTSTANDING,
     select: SELECT_5,
+    enable: ENABLE,
     global: None,
 };
 
@@ -116,6 +138,27 @@ const CBO: Kind = Kind {
     filters: &[5, 6],
     only: CBO_FIRST,
     select: SELECT_8,
+    enable: ENABLE,
+    global: None,
+};
+
+/// MCHBAR (Intel's datasheets of the client's processors, volume 2, host bridge, register 0x48). Units: Linux, `adl_uncore_imc`; 6 resets
+/// all controls and counters, and bit 0, which would freeze them, is clear (`ADL_UNCORE_IMC_CTL_INT`).
+static MCHBAR: Bridge =
+    Bridge { register: 0x48, first: 0xd900, apart: 0x1_0000, most: 2, global: (0xc0, 6) };
+/// The client's memory controllers from Alder Lake on. The unit mask is a mask of channels, 0 for all (`ADL_UNC_CTL_CHMASK_MASK`).
+const CONTROLLER: Kind = Kind {
+    unit: Unit::Memory,
+    control: 0xd0,
+    counter: 0xe8,
+    counters: 5,
+    width: 64,
+    place: Place::Bridge(&MCHBAR),
+    own: Some(0xc4),
+    filters: &[],
+    only: &[],
+    select: 0x4_0fff,
+    enable: 0,
     global: None,
 };
 
@@ -132,7 +175,7 @@ static ROCKET_LAKE: [Kind; 2] =
     [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..SECOND }];
 static TIGER_LAKE: [Kind; 2] =
     [clock(0x394, 0x395, TGL_GLOBAL), Kind { global: TGL_GLOBAL, ..ARBITER }];
-static ALDER_LAKE: [Kind; 2] = [
+static ALDER_LAKE: [Kind; 3] = [
     clock(0x2fde, 0x2fdf, ADL_GLOBAL),
     Kind {
         place: Place::Msrs(&[(0x2fd0, 8, 2)]),
@@ -141,6 +184,7 @@ static ALDER_LAKE: [Kind; 2] = [
         global: ADL_GLOBAL,
         ..ARBITER
     },
+    CONTROLLER,
 ];
 const METEOR_ARBITER: Kind = Kind {
     place: Place::Msrs(&[(0x2412, 0x10, 2)]),
@@ -152,9 +196,9 @@ const METEOR_ARBITER: Kind = Kind {
     select: SELECT_6,
     ..ARBITER
 };
-static METEOR_LAKE: [Kind; 2] = [clock(0x2402, 0x2408, MTL_GLOBAL), METEOR_ARBITER];
-/// Its clock is no MSR.
-static LUNAR_LAKE: [Kind; 1] = [Kind { global: MTL_GLOBAL, ..METEOR_ARBITER }];
+static METEOR_LAKE: [Kind; 3] = [clock(0x2402, 0x2408, MTL_GLOBAL), METEOR_ARBITER, CONTROLLER];
+/// Where its clock is, neither Linux nor Intel says (perfmon: a fixed counter of SANTA).
+static LUNAR_LAKE: [Kind; 2] = [Kind { global: MTL_GLOBAL, ..METEOR_ARBITER }, CONTROLLER];
 const HASWELL_CBO: Kind = CBO;
 const BROADWELL_CBO: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 24)]), ..CBO };
 const SKYLAKE_CHA: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 28)]), only: CHA_FIRST, ..CBO };

@@ -32,7 +32,7 @@ pub enum Unit {
     Arbiter,
     /// The server's caching agents.
     Caching,
-    /// The server's memory channels.
+    /// The server's memory channels, or the client's memory controllers.
     Memory,
     /// Links to other packages: QPI or UPI.
     Link,
@@ -59,8 +59,6 @@ pub struct Event {
     pub first: bool,
 }
 
-/// PERFEVTSEL.EN of all of them.
-const ENABLE: u64 = 1 << 22;
 /// Enables the filter by thread of Haswell's CBo, and the bits of that filter (Linux, `SNBEP_CBO_PMON_CTL_TID_EN`).
 const BY_THREAD: (u64, u64) = (1 << 19, 0x3f);
 /// What is written to a counter to see whether it is one.
@@ -167,8 +165,11 @@ impl Running {
     fn start(&mut self, placed: &Placed, registers: &mut dyn Registers) -> Result<(), Refusal> {
         let Placed { event, kind, .. } = *placed;
         let (mut counters, mut mask, mut why) = (Vec::new(), 0, None);
-        if let Some((number, value)) = kind.global {
-            self.write(Register::Msr(number), value, registers)?;
+        if let Some((register, value)) = placed.global(registers)? {
+            // Once: the client's memory controllers reset all counters with it.
+            if self.found.iter().all(|(known, _)| *known != register) {
+                self.write(register, value, registers)?;
+            }
         }
         for pair in placed.pairs(registers)? {
             // Each is tried. The numbers of MSRs that there are follow each other; others are where they were found, and what does
@@ -191,7 +192,7 @@ impl Running {
             } else {
                 0
             };
-            let select = event.select & kind.select | thread | ENABLE;
+            let select = event.select & kind.select | thread | kind.enable;
             self.write(pair.control, select, registers)?;
             counters.push(pair.counter);
             mask = pair.mask();

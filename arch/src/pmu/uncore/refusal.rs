@@ -2,6 +2,7 @@
 
 use super::discovery::TableError;
 use super::register::Register;
+use crate::pci::devices::Address;
 use thiserror::Error;
 
 /// Why there is none of the uncore's counters.
@@ -52,6 +53,11 @@ pub enum Refusal {
     /// There is no such function, or not in this package.
     #[error("no unit answers: this package has no PCI function 8086:{0:04x} with its counters")]
     NoDevice(u16),
+    /// The host bridge does not have the units' registers in memory.
+    #[error(
+        "no unit answers: {0}, register {1:#x}, has no address of the memory controllers' registers, as under a hypervisor"
+    )]
+    NotMapped(Address, u16),
     /// The functions that have the packages' numbers do not say which is whose.
     #[error("the PCI functions 8086:{0:04x} do not say which package's they are")]
     Packages(u16),

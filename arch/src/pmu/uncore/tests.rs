@@ -1,5 +1,6 @@
 //! The driver against registers that hold, count, fault and lie.
 
+mod clients;
 mod listed;
 mod model;
 mod servers;
@@ -46,7 +47,7 @@ impl Registers for Machine {
 
     fn rdmsr(&mut self, Msr(msr): Msr) -> Result<u64, crate::msr::Absent> {
         if let Some((control, counter)) = self.clock
-            && self.has[&control] & ENABLE != 0
+            && self.has[&control] & 1 << 22 != 0
         {
             *self.has.get_mut(&counter).unwrap() += 3;
         }

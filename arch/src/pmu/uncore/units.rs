@@ -1,7 +1,7 @@
 //! The registers of all units of a kind: where they may be, or where they were found.
 
 use super::discovery::{self, Unit};
-use super::layout::{Kind, Place};
+use super::layout::{Bridge, Kind, Place};
 use super::packages::Ubox;
 use super::register::Register;
 use super::{Placed, Refusal};
@@ -27,7 +27,7 @@ pub(super) struct Pair {
 impl Pair {
     /// The bits of the counter.
     pub fn mask(&self) -> u64 {
-        (1 << self.width) - 1
+        u64::MAX >> (64 - self.width)
     }
 }
 
@@ -51,6 +51,11 @@ impl Placed {
                 if pairs.is_empty() { Err(Refusal::NoDevice(ids[0].0)) } else { Ok(pairs) }
             }
             Place::Channels(ubox) => self.channels(ubox, registers),
+            Place::Bridge(bridge) => {
+                let base = bridge.base(registers)?;
+                let units = (0..bridge.most).map(|number| base + number * bridge.apart);
+                Ok(units.map(|unit| self.in_memory(unit)).collect())
+            }
             Place::Listed(kind) => {
                 let mut found = discovery::listed(registers)?;
                 found.retain(|unit| unit.kind == *kind);
@@ -103,19 +108,40 @@ impl Placed {
         let first = field(BASE).ok_or(Refusal::NoDevice(CHANNELS_DEVICE))? << 23;
         let (offset, mask) = CONTROLLERS;
         let controllers = (0..4).filter_map(|number| field((offset + 4 * number, mask)));
-        let &Kind { control, counter, width, .. } = self.kind;
-        let number = u64::from(self.counter);
-        let pair = |base: u64| Pair {
-            own: Some(Register::Memory(base, Size::Dword)),
-            control: Register::Memory(base + u64::from(control) + 4 * number, Size::Dword),
-            counter: Register::Memory(base + u64::from(counter) + 8 * number, Size::Qword),
-            base: 0,
-            width,
-        };
         let bases =
             controllers.flat_map(|part| CHANNELS.map(|channel| (first | part << 12) + channel));
-        let pairs: Vec<Pair> = bases.map(pair).collect();
+        let pairs: Vec<Pair> = bases.map(|base| self.in_memory(base)).collect();
         if pairs.is_empty() { Err(Refusal::NoDevice(CHANNELS_DEVICE)) } else { Ok(pairs) }
+    }
+
+    /// Registers in memory: controls of 32 bits, counters of 64.
+    fn in_memory(&self, base: u64) -> Pair {
+        let &Kind { control, counter, own, width, .. } = self.kind;
+        let number = u64::from(self.counter);
+        let at = |offset: u32| base + u64::from(offset);
+        Pair {
+            own: own.map(|offset| Register::Memory(at(offset), Size::Dword)),
+            control: Register::Memory(at(control) + 4 * number, Size::Dword),
+            counter: Register::Memory(at(counter) + 8 * number, Size::Qword),
+            base: 0,
+            width,
+        }
+    }
+
+    /// What enables all units, if something does, with its value.
+    pub(super) fn global(
+        &self,
+        registers: &mut dyn Registers,
+    ) -> Result<Option<(Register, u64)>, Refusal> {
+        let Place::Bridge(bridge) = self.kind.place else {
+            return Ok(self.kind.global.map(|(msr, value)| (Register::Msr(msr), value)));
+        };
+        let last = bridge.base(registers)? + (bridge.most - 1) * bridge.apart;
+        let (offset, value) = bridge.global;
+        let register = Register::Memory(last + offset, Size::Dword);
+        // Where the last one is not there, the first counts without.
+        let is_there = register.read(registers).is_some_and(|found| found != u64::from(u32::MAX));
+        Ok(is_there.then_some((register, value)))
     }
 
     fn listed(&self, unit: &Unit) -> Result<Pair, Refusal> {
@@ -124,6 +150,22 @@ impl Placed {
         }
         let [control, counter] = unit.pair(self.counter);
         Ok(Pair { own: Some(unit.own), control, counter, base: 0, width: unit.width })
+    }
+}
+
+impl Bridge {
+    /// Where the first unit's registers are.
+    fn base(&self, registers: &mut dyn Registers) -> Result<u64, Refusal> {
+        let host = Address { segment: 0, bus: 0, device: 0, function: 0 };
+        let devices = registers.devices().ok_or(Refusal::NoDevices)?;
+        let absent = Refusal::NotMapped(host, self.register);
+        intel(devices, host).ok_or(absent)?;
+        let [low, high] = [0, 4].map(|half| devices.config(host, self.register + half));
+        let (low, high) = (low.ok_or(absent)?, high.ok_or(absent)?);
+        match low & 1 != 0 && low != u32::MAX {
+            true => Ok((u64::from(high) << 32 | u64::from(low & !0xfff)) + self.first),
+            false => Err(absent),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! event has: Linux, `arch/x86/events/intel/uncore_snbep.c`. Numbers only.
 
 use super::{
-    BROADWELL_CBO, CHA_FIRST, HASWELL_CBO, ICE_LAKE_CHA, Kind, Place, SAPPHIRE_RAPIDS_CHA,
+    BROADWELL_CBO, CHA_FIRST, ENABLE, HASWELL_CBO, ICE_LAKE_CHA, Kind, Place, SAPPHIRE_RAPIDS_CHA,
     SELECT_8, SKYLAKE_CHA, Ubox,
 };
 use crate::pmu::uncore::Unit;
@@ -33,6 +33,7 @@ const PLAIN: Kind = Kind {
     filters: &[],
     only: &[],
     select: SELECT_8,
+    enable: ENABLE,
     global: None,
 };
 
