@@ -135,9 +135,6 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     };
     run("skylake", "Backend_Bond").fails_with(2, &["no metric \"Backend_Bond\"", "Backend_Bound"]);
     run("skylake", "SMT_Contention").fails_with(2, &["which is one of zen4, zen5"]);
-    // Its registers are known, and QEMU's host bridge has none of them.
-    let uncore = &["UNC_M_TOTAL_DATA", "PCI 00:00.0, register 0x48, has no address"];
-    run("arrowlake", "Info_System_DRAM_BW_Use").fails_with(1, uncore);
     run("none", "ipc").fails_with(2, &["metrics are of a processor", "--pmu"]);
     let tree = ["run", "--asm", "nop", "--pmu", "zen2", "--topdown"];
     xtask(folder.path(), &tree).fails_with(2, &["zen2", "top-down tree"]);

@@ -397,3 +397,14 @@ fn s3_what_of_the_uncore_does_not_fit_into_an_item_that_runs_once_is_named() {
     let called = job(&tasks("count", "metrics = [\"Info_System_MEM_Parallel_Reads\"]", 10), "json");
     assert_eq!(called.code, 1, "{called:#?}");
 }
+
+/// The registers of Arrow Lake's memory controllers are known, and QEMU's host bridge has none of them.
+#[test]
+fn s3_memory_controllers_that_are_not_there_are_named_by_their_register() {
+    let line = ["run", "--asm", "nop", "--pmu", "arrowlake", "--allow-uncounted"];
+    let metric = ["--metric", "Info_System_DRAM_BW_Use", "--format", "json"];
+    let document = json(&xtask(folder().path(), &[&line[..], &metric].concat()));
+    let missing = row(&document, "Info_System_DRAM_BW_Use")["missing"].to_string();
+    assert!(missing.contains("UNC_M_TOTAL_DATA was not counted"), "{missing}");
+    assert!(missing.contains("PCI 00:00.0, register 0x48, has no address"), "{missing}");
+}
