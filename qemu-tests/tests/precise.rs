@@ -325,6 +325,43 @@ fn s1_records_have_vector_registers_and_values_of_counters() {
     );
 }
 
+/// Each instruction of the emulated models takes a cycle, one of whose slots retires; the other slots of a taken branch are those of the
+/// front end, and of the others those of the back end. A field is known to a 255th of all slots until then.
+#[test]
+fn s1_s3_records_have_the_fields_of_perf_metrics_at_their_instant() {
+    const PERIOD: u64 = 101;
+    let fields = ["topdown-retiring", "topdown-fe-bound", "topdown-be-bound"];
+    let list = fields.map(|field| format!("\"{field}\"")).join(", ");
+    for model in [Model::ArrowLake, Model::CougarCove] {
+        let toml = format!(
+            "[[sample]]\nprecise = true\nasm = \"add rax, 1; jmp 2f; 2: nop\"\nturns = 2000\ncounters = [{list}, \"instructions\"]\n\
+             events = [\"r00c0:counter=5\"]\nperiod = {PERIOD}\nkeep = \"samples\"\n"
+        );
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let result = sampled(&ran)[0];
+        is_whole(&result.events[0]);
+        assert_eq!(result.values[..3], fields, "{model:?}");
+        assert!(result.events[0].remarks.is_empty(), "{:?}", result.events[0]);
+        let values: Vec<u64> =
+            ran.report.samples(0).flat_map(|chunk| &chunk.values).copied().collect();
+        let samples: Vec<&[u64]> = values.chunks(4).collect();
+        assert!(samples.len() > 70, "{model:?}: {}", samples.len());
+        for one in samples {
+            let [retiring, front, back, instructions] = *one else { panic!("{one:?}") };
+            let sum = retiring + front + back;
+            // Eight slots a cycle, and what each field loses by rounding.
+            let slots = 8 * instructions;
+            let exact = slots.div_ceil(255);
+            assert!(slots.abs_diff(sum) <= 3 * exact, "{model:?}: {one:?}");
+            assert!(instructions.abs_diff(retiring) <= exact, "{model:?}: {one:?}");
+            // Two of the five instructions of a turn are branches that are taken.
+            let branches = 7 * instructions * 2 / 5;
+            assert!(branches.abs_diff(front) <= exact + 14, "{model:?}: {one:?}");
+        }
+    }
+}
+
 #[test]
 fn c7_precise_sampling_is_refused_where_the_processor_the_event_or_the_format_cannot() {
     let item = |event: &str| {

@@ -28,6 +28,9 @@ pub fn account(
     for (one, (&index, &samples)) in session.events.iter().zip(slots.iter().zip(&samples)) {
         counts.push(event(registers, driver, one, block, index, samples)?);
     }
+    if let Some(doubt) = session.besides.doubt(registers, driver)? {
+        counts.iter_mut().for_each(|count| count.remarks.push(doubt.clone()));
+    }
     if let Some(ns) = timer_ns {
         counts.push(count(block, TIMER_SLOT, "timer".to_string(), ns, samples.last()));
     }

@@ -5,11 +5,14 @@ use super::shares::{self, Shares};
 use super::vectors::Kinds;
 use super::{Armed, Pmu, Session};
 use crate::snippet::events::{self, Use};
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::driver::SLOTS;
 use arch::pmu::pebs::{DataConfig, Format, Groups};
 use arch::pmu::pmi::{ControlBlock, GroupLog};
+use arch::pmu::registers::{GlobalStatus, PerfMetrics, Slots};
 use arch::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
 use protocol::record::Samples;
 use protocol::sampling::Sampling;
@@ -23,7 +26,12 @@ pub(super) struct Valued {
     event: String,
     counter: Counter,
     selection: Selection,
+    /// The field of PERF_METRICS that it is, whose slots are those of `counter`.
+    field: Option<u8>,
 }
+
+/// PERF_METRICS among the bits of the global status.
+const METRICS: u64 = GlobalStatus::METRICS.bits();
 
 /// What an item wants of records besides.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,7 +77,13 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
         .filter(|&counter| u64::from(named) & counter.bit() != 0 && !taken(counter))
         .collect();
     let mut valued = Vec::new();
+    let shares = shares::plan(item, pmu.known, armed)?;
     for text in &item.counters {
+        if let Some(fields) = fields(pmu, text) {
+            check_metrics(has, text, armed)?;
+            valued.extend(fields);
+            continue;
+        }
         let planned = events::plan_for(Use::Beside, core::slice::from_ref(text), pmu.known);
         if let Some(refused) = planned.uncounted.first() {
             return Err(format!("counters: {}: {}", refused.event, refused.reason));
@@ -88,10 +102,44 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
                 ));
             };
             let counter = free.remove(place);
-            valued.push(Valued { event: one.event, counter, selection });
+            valued.push(Valued { event: one.event, counter, selection, field: None });
         }
     }
-    Ok(Besides { vectors, valued, shares: shares::plan(item, pmu.known, armed)? })
+    let besides = Besides { vectors, valued, shares };
+    besides.check_rings()?;
+    Ok(besides)
+}
+
+/// What a text names, if those are fields of PERF_METRICS.
+fn fields(pmu: &Pmu, text: &Cow<str>) -> Option<Vec<Valued>> {
+    let planned = events::plan_for(Use::Counting, core::slice::from_ref(text), pmu.known);
+    let all = planned.passes.into_iter().flatten();
+    let valued = all.map(|one| Valued {
+        event: one.event,
+        counter: one.counter,
+        selection: one.selection,
+        field: one.metric,
+    });
+    let all: Vec<Valued> = valued.collect();
+    let are_fields = !all.is_empty() && all.iter().all(|one| one.field.is_some());
+    are_fields.then_some(all)
+}
+
+/// Whether records have PERF_METRICS, and nothing is sampled by the counter of its slots.
+fn check_metrics(has: &Capabilities, text: &str, armed: &[Armed]) -> Result<(), String> {
+    if !has.record_groups().contains(Groups::METRICS) {
+        return Err(format!(
+            "counters: {text}: this processor's PEBS records have no PERF_METRICS; the nearest: name it in events, for its count of everything \
+             that is sampled"
+        ));
+    }
+    match armed.iter().find(|one| one.counter == SLOTS) {
+        Some(one) => Err(format!(
+            "counters: {text}: {} is sampled by, on the counter of slots, which PERF_METRICS takes",
+            one.event
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Whether records have values of counters.
@@ -124,15 +172,53 @@ impl Besides {
     /// Adds the groups to what records are to have.
     pub(super) fn add(&self, config: &mut DataConfig) {
         config.groups |= self.vectors.groups();
-        if !self.valued.is_empty() {
+        config.groups.set(Groups::METRICS, self.fields().next().is_some());
+        if self.valued.iter().any(|one| one.field.is_none()) {
             config.groups |= Groups::COUNTERS;
             config.general = self.bits() as u16;
         }
     }
 
-    /// The counters, as bits of the global status.
+    /// The counters, and PERF_METRICS, as bits of the global status.
     fn bits(&self) -> u64 {
-        self.valued.iter().fold(0, |bits, one| bits | one.counter.bit())
+        self.valued.iter().fold(0, |bits, one| {
+            let shares = if one.field.is_some() { METRICS } else { 0 };
+            bits | one.counter.bit() | shares
+        })
+    }
+
+    /// Those that are fields of PERF_METRICS.
+    fn fields(&self) -> impl Iterator<Item = &Valued> {
+        self.valued.iter().filter(|one| one.field.is_some())
+    }
+
+    /// One counter has the slots of all fields, so all count in the same rings: those in records, and those that are read once.
+    fn check_rings(&self) -> Result<(), String> {
+        let Some(first) = self.fields().next() else { return Ok(()) };
+        let beside = self.shares.selection().map(|(event, selection)| (event, selection.rings));
+        let all = self.fields().map(|one| (&*one.event, one.selection.rings)).chain(beside);
+        match all.into_iter().find(|(_, rings)| *rings != first.selection.rings) {
+            Some((event, _)) => Err(format!(
+                "counters: PERF_METRICS counts in the same rings for all, and {event} is for others than {}",
+                first.event
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether fields in records are doubtful: after an overflow of PERF_METRICS they are of no known slots.
+    ///
+    /// # Errors
+    /// The status cannot be read.
+    pub(super) fn doubt(
+        &self,
+        registers: &mut dyn Registers,
+        driver: &Driver,
+    ) -> Result<Option<String>, PmuError> {
+        let overflowed = self.fields().next().is_some() && driver.metrics_overflowed(registers)?;
+        Ok(overflowed.then(|| {
+            "PERF_METRICS overflowed meanwhile, so its fields in the samples are of no known slots from then on".to_string()
+        }))
     }
 
     /// Programs the counters.
@@ -147,6 +233,9 @@ impl Besides {
         for one in &self.valued {
             driver.program(registers, one.counter, &one.selection)?;
         }
+        if self.fields().next().is_some() {
+            driver.enable_metrics()?;
+        }
         self.shares.program(registers, driver)
     }
 
@@ -160,6 +249,9 @@ impl Besides {
         driver: &Driver,
     ) -> Result<(), PmuError> {
         self.valued.iter().try_for_each(|one| driver.write(registers, one.counter, 0))?;
+        if self.fields().next().is_some() {
+            driver.clear_metrics(registers)?;
+        }
         self.shares.clear(registers, driver)
     }
 
@@ -193,12 +285,15 @@ pub(super) fn told(chunk: &mut Samples, session: &Session, first: usize, count: 
     let (besides, each) = (&session.besides, session.besides.words());
     let Some(kept) = session.groups.get(first * each..(first + count) * each) else { return };
     for words in kept.chunks_exact(each.max(1)) {
-        let (vectors, values) = words.split_at(each - besides.valued.len());
+        let (vectors, values) = words.split_at(each - besides.bits().count_ones() as usize);
         besides.vectors.report(vectors, chunk);
         // They stand in the order of the counters; the job's is another.
-        chunk.values.extend(besides.valued.iter().map(|one| {
-            let ahead = besides.bits() & (one.counter.bit() - 1);
-            values[ahead.count_ones() as usize]
+        let kept = |bit: u64| values[(besides.bits() & (bit - 1)).count_ones() as usize];
+        chunk.values.extend(besides.valued.iter().map(|one| match one.field {
+            None => kept(one.counter.bit()),
+            field => {
+                Slots { slots: kept(SLOTS.bit()), shares: PerfMetrics(kept(METRICS)) }.of(field)
+            }
         }));
     }
 }

@@ -84,6 +84,11 @@ pub(super) fn plan(item: &Sampling, known: &Known, armed: &[Armed]) -> Result<Sh
 }
 
 impl Shares {
+    /// What the counter of slots is programmed with, and for which event.
+    pub(super) fn selection(&self) -> Option<(&str, Selection)> {
+        self.0.first().map(|one| (&*one.event, one.selection))
+    }
+
     /// Programs the counter of slots, with which PERF_METRICS counts.
     ///
     /// # Errors

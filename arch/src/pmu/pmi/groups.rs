@@ -1,7 +1,9 @@
 //! What records have too, for each sample of the log: vector registers, and values of counters.
 
 use super::block::{ControlBlock, Sample};
+use crate::pmu::driver::SLOTS;
 use crate::pmu::pebs::{Groups, Snapshot, Taken, vectors};
+use crate::pmu::registers::GlobalStatus;
 
 /// Where they go: so many words for each sample.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +11,7 @@ pub struct GroupLog {
     at: *mut u64,
     /// Groups of vector registers.
     vectors: Groups,
-    /// Counters whose values are wanted, as bits of the global status.
+    /// Counters whose values are wanted, as bits of the global status: PERF_METRICS as well, whose slots are fixed counter 3.
     counters: u64,
 }
 
@@ -41,16 +43,23 @@ impl GroupLog {
                 }
             }
         }
-        let Some(Snapshot { general, fixed, values: all, .. }) = taken.snapshot else { return };
-        let mut there = u64::from(fixed) << 32 | u64::from(general);
-        let mut all = all.iter();
-        while there != 0 {
-            let bit = there & there.wrapping_neg();
-            there ^= bit;
-            let Some(&value) = all.next() else { return };
+        let Some(Snapshot { general, fixed, values: all, metrics }) = taken.snapshot else {
+            return;
+        };
+        let mut keep = |bit: u64, value: u64| {
             if self.counters & bit != 0 {
                 values[(self.counters & (bit - 1)).count_ones() as usize] = value;
             }
+        };
+        let mut there = u64::from(fixed) << 32 | u64::from(general);
+        for &value in all {
+            let bit = there & there.wrapping_neg();
+            there ^= bit;
+            keep(bit, value);
+        }
+        if let Some([slots, shares]) = metrics {
+            keep(SLOTS.bit(), slots);
+            keep(GlobalStatus::METRICS.bits(), shares);
         }
     }
 }
@@ -111,6 +120,13 @@ mod tests {
         assert_eq!(written(NONE, 1 << 33 | 0b101, &taken), [10, 0, 31], "counter 2 is not in it");
         let both = written(Groups::VECTORS, 0b1, &taken);
         assert_eq!((&both[..32], both[32]), (&all[..], 10));
+        // Slots and their shares are a group of their own, also where fixed counter 3 is no value.
+        let metrics = Some([600, 0x3366]);
+        let with =
+            Taken { snapshot: taken.snapshot.map(|has| Snapshot { metrics, ..has }), ..taken };
+        assert_eq!(written(NONE, 1 << 48 | 1 << 35 | 0b10, &with), [11, 600, 0x3366]);
+        assert_eq!(written(NONE, 1 << 48 | 1 << 35 | 0b10, &taken), [11, 0, 0]);
+        assert_eq!(written(NONE, 0b10, &with), [11]);
         let neither = Taken { vectors: None, snapshot: None, ..taken };
         assert_eq!(written(Groups::VECTORS, 0b1, &neither), [0; 33]);
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::sampling::groups;
 use arch::pmu::Counter;
 use arch::pmu::find;
-use arch::pmu::pebs::DataConfig;
+use arch::pmu::pebs::{DataConfig, Groups};
 use pmu_model::{Pmu as Registers_, Timing};
 
 /// The counters of which records are to have the values, as bits.
@@ -92,4 +92,44 @@ fn c7_s1_registers_are_refused_where_records_have_none() {
     item.registers = 8;
     let refused = planned(&mut host, &item).unwrap_err();
     assert!(refused.contains("registers: this processor's PEBS records have none"), "{refused}");
+}
+
+/// What of records an item wants, and the first refusal.
+fn wanted(host: &mut Host, item: &Sampling) -> Result<DataConfig, String> {
+    let (events, _) = plan(host, item).expect("an event to sample by");
+    let besides = groups::plan(&host.pmu()?, item, &events)?;
+    let mut config = DataConfig::BASIC;
+    besides.add(&mut config);
+    Ok(config)
+}
+
+#[test]
+fn s1_s3_fields_of_perf_metrics_are_a_group_of_records_and_take_no_general_counter() {
+    for model in [Model::ArrowLake, Model::CougarCove] {
+        let mut host = Host::new(model);
+        let config = wanted(&mut host, &beside(SAMPLED, &["topdown-retiring", "topdown-be-bound"]));
+        let config = config.unwrap_or_else(|error| panic!("{model:?}: {error}"));
+        assert_eq!((config.groups, config.general), (Groups::METRICS, 0), "{model:?}");
+        let config = wanted(&mut host, &beside(SAMPLED, &["topdown-retiring", "r00c4"])).unwrap();
+        assert_eq!(config.groups, Groups::METRICS | Groups::COUNTERS, "{model:?}");
+        assert_eq!(config.general.count_ones(), 1, "{model:?}");
+        let rings = beside(SAMPLED, &["topdown-retiring", "topdown-be-bound:u"]);
+        let refused = wanted(&mut host, &rings).unwrap_err();
+        assert!(refused.contains("counts in the same rings for all"), "{model:?}: {refused}");
+        let mut with_shares = beside(SAMPLED, &["topdown-retiring"]);
+        with_shares.events.push(event("topdown-fe-bound:k", 0));
+        let refused = wanted(&mut host, &with_shares).unwrap_err();
+        assert!(
+            refused.contains("topdown-fe-bound:k is for others than topdown-retiring"),
+            "{refused}"
+        );
+    }
+    // Architectural PEBS says whether it has them; older formats have no values at all.
+    let mut pmu = Registers_::new(Model::CougarCove, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
+    let mut has = find(&mut pmu).expect("a PMU");
+    let contents = &mut has.architectural_pebs.as_mut().expect("PEBS").contents;
+    contents.remove(arch::pmu::pebs::Contents::METRICS);
+    let refused = wanted(&mut Host::of(pmu, has), &beside(SAMPLED, &["topdown-retiring"]));
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("records have no PERF_METRICS; the nearest"), "{refused}");
 }
