@@ -111,8 +111,8 @@ pub(super) fn plan(pmu: &Pmu, item: &Sampling, armed: &[Armed]) -> Result<Beside
 }
 
 /// What a text names, if those are fields of PERF_METRICS.
-fn fields(pmu: &Pmu, text: &Cow<str>) -> Option<Vec<Valued>> {
-    let planned = events::plan_for(Use::Counting, core::slice::from_ref(text), pmu.known);
+fn fields(pmu: &Pmu, text: &str) -> Option<Vec<Valued>> {
+    let planned = events::plan_for(Use::Counting, &[Cow::Borrowed(text)], pmu.known);
     let all = planned.passes.into_iter().flatten();
     let valued = all.map(|one| Valued {
         event: one.event,
