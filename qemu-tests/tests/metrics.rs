@@ -197,7 +197,7 @@ fn s3_m16_a_history_has_metrics_of_its_snippet_and_of_each_cycle() {
     assert_eq!(row(&document, 0, "ipc")["untrusted"], Value::Null, "{document:#}");
     let table = xtask(folder().path(), &[&line[..], &on].concat());
     let plotted = table.out.lines().any(|line| {
-        line.trim_start().starts_with("Frontend_Bound ") && line.ends_with("······█·█·|··")
+        line.trim_start().starts_with("Frontend_Bound ") && line.ends_with("······▇·▇·|··")
     });
     assert!(plotted, "{}", table.out);
 

@@ -1,5 +1,6 @@
 //! Counts of a history as metrics take them: up to the snippet's end, and of each row.
 
+use super::counted::{metric, result};
 use super::evaluate::{Clock, ItemMetrics, of_item};
 use super::reach::{self, MOST};
 use super::request::Ask;
@@ -8,8 +9,6 @@ use protocol::history::WITNESS;
 use protocol::record::{
     Aggregates, Counting, HistoryResult, HistorySeries, Metric, Series, SnippetResult,
 };
-
-use super::counted::{metric, result};
 
 /// Which rows are meant.
 #[derive(Clone, Copy)]

@@ -93,7 +93,8 @@ fn plot(out: &mut String, history: &HistoryResult, one: &HistorySeries, width: u
     let pass = history.passes.get(one.counting.pass as usize);
     let end = pass.and_then(|pass| pass.end).map(|end| (end / u64::from(history.step)) as usize);
     let values: Vec<Option<f64>> = one.each.iter().copied().map(Some).collect();
-    let plot = PlotLine { name: &label(history, one), values: &values, step: history.step, end };
+    let (name, step) = (&*label(history, one), history.step);
+    let plot = PlotLine { name, values: &values, least_full: 0.0, step, end };
     plot.write(out, width);
 }
 
@@ -103,6 +104,8 @@ pub(super) struct PlotLine<'a> {
     pub name: &'a str,
     /// `None`: there is none, which leaves a gap.
     pub values: &'a [Option<f64>],
+    /// A bar is full at the greatest of the values, but not below this.
+    pub least_full: f64,
     /// Events of the clock from row to row.
     pub step: u32,
     /// Rows up to the snippet's end.
@@ -112,7 +115,7 @@ pub(super) struct PlotLine<'a> {
 impl PlotLine<'_> {
     /// Writes it, with `width` columns for its name.
     pub(super) fn write(&self, out: &mut String, width: usize) {
-        let most = self.values.iter().flatten().copied().fold(0.0, f64::max);
+        let most = self.values.iter().flatten().copied().fold(self.least_full, f64::max);
         for (line, values) in self.values.chunks(PLOT_WIDTH).enumerate() {
             let first = line * PLOT_WIDTH;
             let mut bars = String::new();

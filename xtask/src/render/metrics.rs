@@ -33,13 +33,14 @@ fn section(item: &ItemMetrics, width: Width) -> String {
     out
 }
 
-/// What the metrics of a history are in each row.
+/// What the metrics of a history are in each row; percentages as parts of 100.
 fn plots(out: &mut String, item: &ItemMetrics) {
     let Some(step) = item.step else { return };
     let width = item.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     for row in item.rows.iter().filter(|row| row.each.iter().any(Option::is_some)) {
         let (name, values) = (&*row.name, &row.each[..]);
-        PlotLine { name, values, step, end: item.end }.write(out, width);
+        let least_full = if row.unit.as_deref() == Some("percent") { 100.0 } else { 0.0 };
+        PlotLine { name, values, least_full, step, end: item.end }.write(out, width);
     }
 }
 
@@ -194,6 +195,35 @@ mod tests {
         let text = "shares of PERF_METRICS are known to 0.79 percent of the slots";
         assert_eq!(shares(&known(Some(0.7843))).as_deref(), Some(text));
         assert_eq!(shares(&known(None)), None);
+    }
+
+    #[test]
+    fn s3_m16_rows_of_a_history_are_plotted_percentages_as_parts_of_100() {
+        let row = |name: &str, unit: Option<&str>, each: &[Option<f64>]| MetricRow {
+            name: name.to_string(),
+            unit: unit.map(str::to_string),
+            each: each.to_vec(),
+            ..MetricRow::default()
+        };
+        let values = [Some(25.0), None, Some(0.0), Some(12.5)];
+        let rows = vec![
+            row("share", Some("percent"), &values),
+            row("ratio", None, &values),
+            row("none", None, &[None; 4]),
+        ];
+        let mut item = ItemMetrics { rows, step: Some(3), end: Some(2), ..ItemMetrics::default() };
+        let plotted = |item: &ItemMetrics| {
+            let mut out = String::new();
+            plots(&mut out, item);
+            out
+        };
+        assert_eq!(plotted(&item), "  share      3 ▂ |·▁\n  ratio      3 █ |·▄\n");
+        item.row_slots = Some(2.0);
+        item.shares_known_to = Some(0.5);
+        let text = "shares of PERF_METRICS are known to 0.5 percent of the slots, those of the last row to 2 slots";
+        assert_eq!(shares(&item).as_deref(), Some(text));
+        item.step = None;
+        assert_eq!(plotted(&item), "");
     }
 
     #[test]
