@@ -276,6 +276,16 @@ fn s3_m16_the_slots_of_each_cycle_are_divided_by_perf_metrics() {
     assert!(tried >= 3, "{tried}");
 }
 
+#[test]
+fn s3_m16_a_history_in_which_perf_metrics_overflows_is_refused() {
+    let fields = ["topdown-retiring", "topdown-be-bound"];
+    let item = history(&[NOP; 80], &fields, 8);
+    let mut host = Host::with(Model::IceLake, Mutation::MetricsOverflowEarly).unwrap();
+    let text = refusal(&mut host, &item);
+    assert!(text.contains("PERF_METRICS overflowed in a run"), "{text}");
+    assert!(measure(&mut Host::new(Model::IceLake), 0, &item).is_ok());
+}
+
 /// Instructions stand once among the series, and beside every other pass.
 #[test]
 fn s3_m16_instructions_are_known_in_every_pass() {

@@ -5,7 +5,7 @@ use crate::sampling::groups;
 use arch::pmu::Counter;
 use arch::pmu::find;
 use arch::pmu::pebs::{DataConfig, Groups};
-use pmu_model::{Pmu as Registers_, Timing};
+use pmu_model::{Delta, Mutation, Pmu as Registers_, Ring, Timing};
 
 /// The counters of which records are to have the values, as bits.
 fn planned(host: &mut Host, item: &Sampling) -> Result<u16, String> {
@@ -77,6 +77,42 @@ fn s1_values_begin_anew_with_each_start() {
     host.driver.write(&mut host.pmu, counter, 5).unwrap();
     session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
     assert_eq!(host.driver.read(&mut host.pmu, counter), Ok(0));
+}
+
+/// Fields begin anew as well. After an overflow of PERF_METRICS the values of the samples are doubtful, and every event says so.
+#[test]
+fn s1_s3_fields_in_records_begin_anew_and_are_doubted_after_an_overflow() {
+    let field = |turns| Sampling {
+        counters: vec!["topdown-retiring".into()],
+        precise: true,
+        keep: Keep::Samples,
+        ..item(&[event(SAMPLED, 77)], turns)
+    };
+    let mut host = Host::new(Model::ArrowLake);
+    let few = field(10);
+    let (events, _) = plan(&mut host, &few).unwrap();
+    let besides = groups::plan(&host.pmu().unwrap(), &few, &events).unwrap();
+    let armed = Session::arm(&mut host.pmu, &mut host.driver, &few, (events, besides), 1);
+    let (mut session, mut block) = armed.unwrap();
+    host.driver.start(&mut host.pmu).unwrap();
+    host.pmu.advance(&Delta::bulk(Ring::Kernel, 100));
+    host.driver.stop(&mut host.pmu).unwrap();
+    let slots = |host: &mut Host| host.driver.slots(&mut host.pmu).unwrap();
+    assert!(slots(&mut host).of(Some(0)) > 90);
+    session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
+    assert_eq!(slots(&mut host), arch::pmu::registers::Slots::default());
+
+    for (host, doubted) in [
+        (Host::new(Model::ArrowLake), false),
+        (Host::with(Model::ArrowLake, Mutation::MetricsOverflowEarly).unwrap(), true),
+    ] {
+        let mut host = host;
+        let (result, _) = run(&mut host, &field(3000));
+        let one = &result.events[0];
+        assert!(one.samples > 0, "{one:?}");
+        let says = one.remarks.iter().any(|remark| remark.contains("PERF_METRICS overflowed"));
+        assert_eq!(says, doubted, "{one:?}");
+    }
 }
 
 /// Where records have no general registers, only an item that asks for some is refused.
