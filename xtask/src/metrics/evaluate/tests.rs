@@ -280,3 +280,66 @@ fn s3_latencies_are_planned_beside_the_counts() {
     assert!(refused.contains("in a [[snippet]] only"), "{refused}");
     assert!(self::asks(Model::ArrowLake, &["ipc"]).remove(0).without_latencies().is_ok());
 }
+
+/// The fields of a structure as its table in the guide has them: with `?` where they may be absent.
+fn fields(full: &impl Serialize, empty: &impl Serialize) -> BTreeSet<String> {
+    let keys = |value: &serde_json::Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    let [full, always] = [serde_json::to_value(full), serde_json::to_value(empty)]
+        .map(|value| keys(&value.unwrap()));
+    assert!(always.is_subset(&full), "{always:?}");
+    let marked = |key: &String| match always.contains(key) {
+        true => key.clone(),
+        false => format!("{key}?"),
+    };
+    full.iter().map(marked).collect()
+}
+
+#[test]
+fn s3_the_guide_has_the_fields_of_metrics_in_json() {
+    let guide = include_str!("../../../../docs/guide/metrics.md");
+    let (_, section) = guide.split_once("## In JSON\n").expect("the section");
+    let tables: Vec<BTreeSet<String>> = section
+        .split("| --- | --- | --- |\n")
+        .skip(1)
+        .map(|table| {
+            let rows = table.lines().take_while(|line| line.starts_with("| `"));
+            rows.map(|row| row.split('`').nth(1).unwrap().to_string()).collect()
+        })
+        .collect();
+    let retired = RetiredRow { event: "e".into(), ..RetiredRow::default() };
+    let text = || Some("x".to_string());
+    let row = MetricRow {
+        name: "x".into(),
+        unit: text(),
+        level: 1,
+        parent: text(),
+        below: vec!["x".into()],
+        brief: "x".into(),
+        value: Some(1.0),
+        spread: Some([1.0; 2]),
+        each: vec![None],
+        passes: vec![1],
+        retired: vec![retired.clone()],
+        missing: text(),
+        untrusted: vec!["x".into()],
+        exceeded: Some(true),
+    };
+    let item = ItemMetrics {
+        item: 1,
+        name: "x".into(),
+        rows: vec![row.clone()],
+        shares_known_to: Some(1.0),
+        step: Some(1),
+        end: Some(1),
+        row_slots: Some(1.0),
+        way: text(),
+    };
+    let expected = [
+        fields(&item, &ItemMetrics::default()),
+        fields(&row, &MetricRow::default()),
+        fields(&retired, &RetiredRow::default()),
+    ];
+    assert_eq!(tables, expected);
+}
