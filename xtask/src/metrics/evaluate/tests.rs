@@ -3,6 +3,7 @@ use crate::events::Block;
 use crate::metrics::names::{Asked, find};
 use crate::metrics::request::{Target, ask, planned};
 use pmu_model::Model;
+use serde::Serialize;
 use serde_json::json;
 
 fn asks(model: Model, asked: &[&str]) -> Vec<Ask> {
