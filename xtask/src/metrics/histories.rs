@@ -44,9 +44,9 @@ pub(super) fn of_history(history: &HistoryResult, asks: &[Ask], clock: Clock) ->
         row.each = (0..count)
             .map(|at| of(&figures(history, Rows::Only(at), &|one, row| one.median[row])))
             .collect();
-        let own: Vec<&str> = history.series.iter().map(|one| &*one.event).collect();
+        let counted = history.series.iter().map(|one| &*one.event);
         let own: Vec<&str> =
-            own.into_iter().filter(|event| ask.events().any(|text| text == *event)).collect();
+            counted.filter(|event| ask.events().any(|text| text == *event)).collect();
         let Some(value) = row.value.filter(|_| own.len() <= MOST && whole > 0) else { continue };
         let corner = |greatest: u32| {
             let picked = |one: &HistorySeries, row: usize| match own
@@ -96,21 +96,17 @@ fn figures(
         Rows::Only(0) => up_to(0),
         Rows::Only(row) => up_to(row) - up_to(row - 1),
     };
-    let of = |event: &str, pass: usize, counter: &str, up_to: &dyn Fn(usize) -> f64| {
-        let counting = Counting {
-            name: event.to_string(),
-            counter: counter.to_string(),
-            pass: pass as u32,
-            ..Counting::default()
-        };
+    let of = |event: &str, pass: usize, up_to: &dyn Fn(usize) -> f64| {
+        let (name, pass) = (event.to_string(), pass as u32);
+        let counting = Counting { name, pass, ..Counting::default() };
         metric(event, between(up_to), Some(counting))
     };
     let step = f64::from(history.step);
     let mut metrics = Vec::new();
     for (pass, own) in history.passes.iter().enumerate() {
-        metrics.push(of(&history.clock, pass, "", &|row| step * (row + 1) as f64));
+        metrics.push(of(&history.clock, pass, &|row| step * (row + 1) as f64));
         if !own.instructions.is_empty() {
-            metrics.push(of(WITNESS, pass, "", &|row| own.instructions[row]));
+            metrics.push(of(WITNESS, pass, &|row| own.instructions[row]));
         }
     }
     for one in &history.series {

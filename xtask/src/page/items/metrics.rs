@@ -60,3 +60,26 @@ fn by_rows(metrics: &ItemMetrics) -> Option<Part> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x5_s3_m16_the_page_plots_metrics_that_every_row_of_a_history_has() {
+        let row = |name: &str, each: &[Option<f64>]| MetricRow {
+            name: name.to_string(),
+            each: each.to_vec(),
+            ..MetricRow::default()
+        };
+        let rows = vec![row("whole", &[Some(1.0), Some(2.5)]), row("gap", &[Some(1.0), None])];
+        let item = ItemMetrics { rows, step: Some(3), ..ItemMetrics::default() };
+        let Some(Part::Plot(plot)) = by_rows(&item) else { panic!("a plot") };
+        let [series] = &plot.series[..] else { panic!("one without a gap") };
+        assert_eq!(
+            (&*series.name, &series.y[..], &plot.x[..]),
+            ("whole", &[1.0, 2.5][..], &[3.0, 6.0][..])
+        );
+        assert!(by_rows(&ItemMetrics { step: None, ..item }).is_none(), "no history");
+    }
+}
