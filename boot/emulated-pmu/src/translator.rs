@@ -9,10 +9,21 @@ const ELSEWHERE: Selection =
     Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid, Occurrence::LbrInsert]);
 
 /// Occurrences of one instruction that are not branches, at most: the bytes of the longest area of XSAVE in lines, and each
-/// of them in several ways. For plugins that cannot make the guest leave.
+/// of them in several ways.
 const MOST: u64 = 256;
 
-/// What code must be translated with for these needs. `overflows`: a counter of occurrences can overflow.
+/// With at least so many occurrences left until its overflow, a counter needs no look at each block: the clock states that too
+/// few instructions have passed. In [`MOST`] occurrences an instruction, that is a look in a million instructions; perf's counters
+/// that do not sample begin 2^31 or 2^47 away.
+const FAR: u64 = 1 << 28;
+
+/// Whether blocks have to count towards the overflow of this counter.
+#[must_use]
+pub const fn is_near(limit: &pmu_model::Limit) -> bool {
+    limit.most.is_none() && limit.left < FAR
+}
+
+/// What code must be translated with for these needs. `overflows`: a counter of occurrences can overflow soon.
 #[must_use]
 pub fn mode(needs: &Needs, overflows: bool) -> Mode {
     let mut mode = Mode::empty();
@@ -128,7 +139,7 @@ impl Plan {
             if counter.left <= near && (stops || counter.left == 0) {
                 return Self::Step;
             }
-            if stops {
+            if stops && is_near(&counter) {
                 let Some(limit) = free.next() else { return Self::Step };
                 *limit = Limit { selection: seen, left: counter.left };
             } else {

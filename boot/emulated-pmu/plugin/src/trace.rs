@@ -289,6 +289,14 @@ extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
         return;
     }
     let first = vcpu.memory.half.take();
+    // Both halves touch nothing new.
+    if is_quiet
+        && first.is_some_and(|first| {
+            vcpu.memory.runs[usize::from(is_source)].is_quiet(first.linear, bytes)
+        })
+    {
+        return;
+    }
     let seen: &Vcpu = vcpu;
     let own = |kind| match is_quiet {
         // Nobody asks where it lies.

@@ -132,8 +132,8 @@ fn plan(guest: &mut Guest) {
     let split = guest.tells_rings_apart();
     let ring = guest.next_ring();
     let Some(plugin) = &mut guest.plugin else { return };
-    // The others are in no block's code.
-    let overflows = guest.counting.limits(ring, split).any(|limit| limit.most.is_none());
+    // Those of the others are in no block's code.
+    let overflows = guest.counting.limits(ring, split).any(|limit| translator::is_near(&limit));
     let now = clock::now() >> guest.calibration.shift;
     let qualifiers = guest.counting.qualifiers();
     plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), qualifiers, now);

@@ -126,6 +126,35 @@ fn branches_run_to_their_overflow_and_accesses_are_stepped_near_it() {
     assert_eq!(lefts(plan(&[0x1CB | EN | USR | INT], &[1], true, 50)), Some(vec![]));
 }
 
+/// Far from its overflow no block has to count towards it: the clock says when it could be near.
+#[test]
+fn far_from_an_overflow_the_clock_is_enough() {
+    let (branches, loads) = (0xC4 | EN | USR | INT, 0x81D0 | EN | USR | INT);
+    for (selector, left, expected) in [
+        (branches, FAR, Some(FAR)),
+        (branches, (1 << 48) - 1, Some((1 << 48) - 1)),
+        (branches, FAR - 1, None),
+        (loads, FAR, Some(FAR / MOST)),
+        (loads, FAR - 1, None),
+    ] {
+        let far = expected.is_some();
+        let mut pmu = pmu(&[selector]);
+        pmu.write_msr(0x4C1, (1 << 48) - left).unwrap();
+        let limit = pmu.limits(RingMask::USER).next().unwrap();
+        assert_eq!(is_near(&limit), !far, "{selector:#x} {left}");
+        let Plan::Run { limits, instructions } = plan(&[selector], &[left], true, 50) else {
+            panic!("{selector:#x} {left}");
+        };
+        let limited = limits.iter().any(|limit| limit.selection != 0);
+        assert_eq!((limited, instructions), (!far, expected), "{selector:#x} {left}");
+    }
+    // Of two the nearer one has the limit, and the other one its bound.
+    let Plan::Run { limits, instructions } = plan(&[branches, loads], &[7, FAR], true, 50) else {
+        panic!("it can run");
+    };
+    assert_eq!((limits[0].left, limits[1].selection, instructions), (7, 0, Some(FAR / MOST)));
+}
+
 #[test]
 fn without_a_way_to_stop_the_alarm_has_to_ring_in_time() {
     let alarm = |selectors: &[u64], left: &[u64]| match plan(selectors, left, false, 50) {
