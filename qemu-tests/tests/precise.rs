@@ -460,3 +460,40 @@ fn s1_records_state_the_retire_latency_of_known_code() {
         assert_eq!(some.value.median, (43.0 * 201.0 + 42.0) / 85.0, "{model:?}: {some:?}");
     }
 }
+
+/// So far from its overflow that blocks do not count towards it, a counter overflows at the very occurrence all the same.
+#[test]
+fn e1_m9_an_overflow_that_was_far_away_is_at_its_very_occurrence() {
+    const FAR: u64 = 1 << 28;
+    const MORE: u64 = 12_345;
+    // The load and the loop's own jump: one of each in a turn.
+    let item = |event: &str, period: u64| {
+        format!(
+            "[[sample]]\nprecise = true\nasm = \"mov rax, [r14]\"\nturns = {}\nevents = [\"{event}\"]\n\
+             period = {period}\nkeep = \"samples\"\nregisters = [\"r15\"]\n",
+            period + 1_000
+        )
+    };
+    let mut toml = String::new();
+    for event in ["mem_inst_retired.all_loads", "br_inst_retired.conditional"] {
+        toml += &(item(event, MORE) + &item(event, FAR + MORE));
+    }
+    let ran = on(Model::Skylake, &toml);
+    ran.ends_with(0);
+    let results = sampled(&ran);
+    assert_eq!(results.len(), 4);
+    for result in &results {
+        is_whole(&result.events[0]);
+        assert_eq!(result.events[0].samples, 1, "item {}", result.item);
+    }
+    // Turns that were left at the record.
+    let left = |item: u32| -> Vec<u64> {
+        let all = ran.report.samples(item).flat_map(|chunk| &chunk.registers);
+        all.map(|register| register.0).collect()
+    };
+    for pair in results.chunks(2) {
+        let [near, far] = [&pair[0], &pair[1]].map(|result| left(result.item));
+        assert_eq!(near.len(), 1);
+        assert_eq!(near, far, "{}", pair[0].events[0].event);
+    }
+}

@@ -113,6 +113,8 @@ pub struct Memory {
     pub runs: [StringRun; 2],
     /// The first access of an element whose other access is not done.
     pub half: Option<Access>,
+    /// The same where that access touched nothing new: its linear address.
+    pub quiet_half: Option<u64>,
     /// The instruction of `pending` may pass the qualifiers.
     pub may_pass: bool,
     /// An access of the instruction passed them; of a repeated string instruction, of an element.
@@ -130,6 +132,7 @@ impl Memory {
         self.pages.clear();
         self.maintenance = None;
         self.half = None;
+        self.quiet_half = None;
         self.may_pass = false;
     }
 
@@ -165,6 +168,7 @@ impl Memory {
         self.runs = [StringRun::NEW; 2];
         self.string_touched = false;
         self.half = None;
+        self.quiet_half = None;
     }
 
     /// An access to a recent line.

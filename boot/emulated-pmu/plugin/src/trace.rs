@@ -58,7 +58,9 @@ pub fn apply(
         Action::Commit => before(commit, core::ptr::null_mut()),
         Action::Element => {
             if let Some(operation) = facts.repeated {
-                accessed(element, Direction::Both, packed_element(operation, may_pass));
+                let is_pair = operation.source && operation.destination.is_some();
+                let callback = if is_pair { half_of_element } else { whole_element };
+                accessed(callback, Direction::Both, packed_element(operation, may_pass));
             }
         }
         _ => match (facts.shape, &facts.touches[..]) {
@@ -269,40 +271,54 @@ fn packed_element(operation: StringOperation, may_pass: bool) -> *mut c_void {
     word as *mut c_void
 }
 
-/// An access of an element.
-extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+/// The one access of an element.
+extern "C" fn whole_element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let word = data as usize;
+    let has_source = word >> 8 & 1 != 0;
+    if !vcpu.memory.runs[usize::from(!has_source)].is_quiet(linear, (word & 0xff) as u32) {
+        element(vcpu, info, linear, word);
+    }
+}
+
+/// One of an element's two accesses, of MOVS or CMPS. Most touch nothing new, and end here.
+extern "C" fn half_of_element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    let (word, memory) = (data as usize, &mut vcpu.memory);
+    let is_second = memory.quiet_half.is_some() || memory.half.is_some();
+    let place = usize::from(is_source(word, is_second) == Some(false));
+    let is_quiet = memory.runs[place].is_quiet(linear, (word & 0xff) as u32);
+    match (is_second, is_quiet) {
+        (false, true) => memory.quiet_half = Some(linear),
+        (true, true) if memory.quiet_half.take().is_some() => {}
+        _ => element(vcpu, info, linear, word),
+    }
+}
+
+/// Whether an access of an element is to its source; `None` if it has none.
+#[inline]
+fn is_source(word: usize, is_second: bool) -> Option<bool> {
+    let destination = ((word >> 16) as u8).checked_sub(1).map(|way| Way::of(way).kind());
+    (word >> 8 & 1 != 0).then_some(match destination {
+        // QEMU makes an element's access to the destination last, but for CMPS.
+        Some(AccessKind::Load) => is_second,
+        Some(_) => !is_second,
+        None => true,
+    })
+}
+
+/// An access of an element that touches something new, or whose other one did.
+#[inline(never)]
+fn element(vcpu: &mut Vcpu, info: MemInfo, linear: u64, word: usize) {
     let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
     let (destination, may) = ((word >> 16) as u8, word >> 24 != 0);
     let destination = destination.checked_sub(1).map(|way| Way::of(way).kind());
-    // QEMU makes an element's access to the destination last, but for CMPS.
-    let is_second = vcpu.memory.half.is_some();
-    let is_source = has_source
-        && match destination {
-            Some(AccessKind::Load) => is_second,
-            Some(_) => !is_second,
-            None => true,
-        };
-    let is_quiet = vcpu.memory.runs[usize::from(!is_source)].is_quiet(linear, bytes);
-    if is_quiet && !(has_source && destination.is_some()) {
-        return;
-    }
-    let first = vcpu.memory.half.take();
-    // Both halves touch nothing new.
-    if is_quiet
-        && first.is_some_and(|first| {
-            vcpu.memory.runs[usize::from(is_source)].is_quiet(first.linear, bytes)
-        })
-    {
-        return;
-    }
+    let quiet = vcpu.memory.quiet_half.take();
+    // Nobody asks where it lies.
+    let quiet = quiet.map(|linear| Access::identity(linear, bytes, AccessKind::Load));
+    let first = vcpu.memory.half.take().or(quiet);
     let seen: &Vcpu = vcpu;
-    let own = |kind| match is_quiet {
-        // Nobody asks where it lies.
-        true => Access::identity(linear, bytes, kind),
-        false => seen.accessed(info, linear, bytes, Way::new(kind, false)),
-    };
+    let own = |kind| seen.accessed(info, linear, bytes, Way::new(kind, false));
     match (has_source, destination, first) {
         (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None, may),
         (false, Some(kind), _) => vcpu.element(None, Some(own(kind)), may),
