@@ -4,13 +4,14 @@ use crate::{Maintenance, maintenance};
 use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use pmu_model::uarch::window::Step;
 
-/// Its general registers, whether it loads, and whether it serialises.
+/// Its general registers, whether it writes a vector register, whether it loads, and whether it serialises.
 #[must_use]
 pub fn window(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Step {
     let info = factory.info(instruction);
     let mut step = Step { waits: serialises(instruction), ..Step::default() };
     for used in info.used_registers() {
         let register = used.register();
+        step.vector |= register.is_vector_register() && directions(used.access()).1;
         if !register.is_gpr() || register.full_register() == Register::RSP {
             continue;
         }
@@ -90,5 +91,14 @@ mod tests {
             assert_eq!(of(bytes), step, "{bytes:x?}");
         }
         assert!(of(&[0x0f, 0xa2]).3, "cpuid");
+        let vector = |bytes: &[u8]| {
+            window(&mut InstructionInfoFactory::new(), &decode(bytes, 0x1000, 64).unwrap()).vector
+        };
+        // pshufd xmm1, xmm2, 0; vorps ymm1, ymm2, ymm3; movq xmm1, rax; movups xmm1, [rsi]
+        assert!(vector(&[0x66, 0x0f, 0x70, 0xca, 0]) && vector(&[0xc5, 0xec, 0x56, 0xcb]));
+        assert!(vector(&[0x66, 0x48, 0x0f, 0x6e, 0xc8]) && vector(&[0x0f, 0x10, 0x0e]));
+        // movups [rsi], xmm1; movq rax, xmm1; ucomiss xmm1, xmm2; emms
+        assert!(!vector(&[0x0f, 0x11, 0x0e]) && !vector(&[0x66, 0x48, 0x0f, 0x7e, 0xc8]));
+        assert!(!vector(&[0x0f, 0x2e, 0xca]) && !vector(&[0x0f, 0x77]));
     }
 }

@@ -116,6 +116,7 @@ impl Modelled {
                 return true;
             }
             Code::Mov_r64_imm64 | Code::Sqrtps_xmm_xmmm128 => return true,
+            Code::Pshufd_xmm_xmmm128_imm8 => return true,
             Code::VEX_Vorps_xmm_xmm_xmmm128 => return true,
             Code::VEX_Vorps_ymm_ymm_ymmm256 => {
                 self.cycles += self.planted[1];

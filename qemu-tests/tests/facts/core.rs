@@ -67,8 +67,8 @@ fn d1_widths_of_issue_by_parameters_are_told() {
 #[test]
 fn d1_windows_with_parameters_are_told() {
     for (model, parameters) in [
-        ("skylake", "rob=224,registers=168,loads=72,scheduler=97,memory=500"),
-        ("zen4", "rob=320,registers=224,memory=900,line=128,l1d=48k/12"),
+        ("skylake", "rob=224,registers=168,vectors=160,loads=72,scheduler=97,memory=500"),
+        ("zen4", "rob=320,registers=224,vectors=192,memory=900,line=128,l1d=48k/12"),
         ("goldencove", "memory=300"),
     ] {
         let really = Parameters::parse(parameters).unwrap();

@@ -32,11 +32,13 @@ pub fn measure(probe: &mut impl CodeProbe) -> Vec<WindowFact> {
     let rob = of(Filler::Nops);
     let most = rob.entries.unwrap_or(u32::MAX);
     let registers = within(of(Filler::Registers), most, FULL);
+    // The loads need entries of the reorder buffer, and no vector registers.
+    let vectors = within(of(Filler::Vectors), most - 2, FULL);
     let most = most.min(registers.entries.unwrap_or(u32::MAX));
     let loads = within(of(Filler::Loads), most, BEFORE);
     // The second load needs an entry as well, but the first one has left its own.
     let scheduler = within(of(Filler::Waiting), most - 1, BEFORE);
-    [rob, registers, loads, scheduler].into()
+    [rob, registers, vectors, loads, scheduler].into()
 }
 
 /// The same if it is less than what is told of others that its instructions use up.
@@ -51,8 +53,10 @@ fn within(fact: WindowFact, most: u32, reason: &str) -> WindowFact {
 
 fn one(probe: &mut impl CodeProbe, filler: Filler) -> WindowFact {
     let (name, own) = match filler {
-        Filler::Nops => ("reorder buffer", 1),
+        Filler::Nops => ("reorder buffer", 1_i32),
         Filler::Registers => ("registers in flight", 1),
+        // Neither load writes one, so one more than there are has to wait.
+        Filler::Vectors => ("vector registers in flight", -1),
         Filler::Loads => ("load queue", 1),
         Filler::Waiting => ("scheduler", 0),
     };
@@ -97,7 +101,9 @@ fn one(probe: &mut impl CodeProbe, filler: Filler) -> WindowFact {
     let near = (from - i64::from(SHARP + 1)).max(0)..=to + i64::from(SHARP);
     let fine: Vec<[i64; 2]> = near.map(|between| [between, saving(between as u32)]).collect();
     let is_above = |[_, saved]: &[i64; 2]| *saved >= middle;
-    let ends = fine.iter().position(|point| !is_above(point)).unwrap_or(0);
+    // At the steepest step: the saving fades before it as well, by what the instructions themselves take.
+    let step = |at: &usize| fine[at - 1][1] - fine[*at][1];
+    let ends = (1..fine.len()).max_by_key(step).unwrap_or(0);
     doubtful += fine[ends..].iter().filter(|point| is_above(point)).count() as u32;
     let first = fine[ends][0];
     let sharp = SHARP as usize;
@@ -113,6 +119,6 @@ fn one(probe: &mut impl CodeProbe, filler: Filler) -> WindowFact {
     if doubtful > 3 {
         return WindowFact { doubtful, ..untold(UNCLEAR, evidence) };
     }
-    let entries = Some(first as u32 + own);
+    let entries = (first as u32).checked_add_signed(own);
     WindowFact { name: name.clone(), entries, reason: None, doubtful, evidence }
 }

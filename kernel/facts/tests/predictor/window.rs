@@ -6,19 +6,28 @@ use pmu_model::uarch::Parameters;
 use pmu_model::uarch::window::WindowShape;
 use protocol::record::WindowFact;
 
-const NAMES: [&str; 4] = ["reorder buffer", "registers in flight", "load queue", "scheduler"];
+const NAMES: [&str; 5] = [
+    "reorder buffer",
+    "registers in flight",
+    "vector registers in flight",
+    "load queue",
+    "scheduler",
+];
 
 /// What must be told of a shape, if memory is slow enough.
-fn expected(shape: WindowShape) -> [Option<u32>; 4] {
+fn expected(shape: WindowShape) -> [Option<u32>; 5] {
     let own = shape.list().map(|entries| Some(u32::from(entries)).filter(|entries| *entries > 0));
-    let [rob, registers, loads, scheduler] = own;
+    let [rob, registers, vectors, loads, scheduler] = own;
     let less =
         |one: Option<u32>, most: Option<u32>| one.filter(|one| most.is_none_or(|most| *one < most));
     let both = rob.min(registers.or(rob));
-    [rob, less(registers, rob), less(loads, both), less(scheduler, both.map(|most| most - 1))]
+    // The loads write none.
+    let vectors = less(vectors, rob.map(|rob| rob - 2));
+    let scheduler = less(scheduler, both.map(|most| most - 1));
+    [rob, less(registers, rob), vectors, less(loads, both), scheduler]
 }
 
-fn told(facts: &[WindowFact]) -> [Option<u32>; 4] {
+fn told(facts: &[WindowFact]) -> [Option<u32>; 5] {
     assert!(facts.iter().map(|one| one.name.as_str()).eq(NAMES));
     for one in facts {
         assert_eq!(one.entries.is_none(), one.reason.is_some(), "{one:?}");
@@ -34,12 +43,12 @@ fn d1_blind_recovery_of_200_random_windows() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % most
     };
-    let (mut found, mut untold) = ([0; 4], [0; 4]);
+    let (mut found, mut untold) = ([0; 5], [0; 5]);
     for _ in 0..200 {
         let most = if draw(4) == 0 { 1009 } else { 300 };
         let rob = 16 + draw(most) as u16;
         let mut other = || if draw(5) == 0 { 0 } else { 2 + draw(u64::from(rob) - 1) as u16 };
-        let window = WindowShape::of([rob, other(), other(), other()]);
+        let window = WindowShape::of([rob, other(), other(), other(), other()]);
         let parameters = Parameters {
             line: 32 << draw(3),
             memory_cycles: 60 + draw(1600) as u32,
@@ -48,7 +57,7 @@ fn d1_blind_recovery_of_200_random_windows() {
         };
         let facts = window_of(&parameters);
         let (told, expected) = (told(&facts), expected(window));
-        for at in 0..4 {
+        for at in 0..5 {
             // With fewer instructions than cycles of memory between the loads, by a third, there is a clear step.
             let last = expected[at].unwrap_or(u32::from(rob));
             let sure = last * 3 / 2 + 40 < parameters.memory_cycles;
@@ -75,7 +84,7 @@ fn window_of(parameters: &Parameters) -> Vec<WindowFact> {
 #[test]
 fn d1_where_every_load_is_waited_for_no_window_is_told() {
     let facts = window_of(&Parameters::DEFAULT);
-    assert_eq!(told(&facts), [None; 4]);
+    assert_eq!(told(&facts), [None; 5]);
     assert!(
         facts.iter().all(|one| one.reason.as_ref().is_some_and(|why| why.contains("as long as")))
     );

@@ -38,7 +38,13 @@ pub(super) fn all() -> Vec<String> {
     let hazards = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
     whole.extend(hazards.map(|name| format!("{name} cycles")));
     whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
-    let window = ["reorder buffer", "registers in flight", "load queue", "scheduler"];
+    let window = [
+        "reorder buffer",
+        "registers in flight",
+        "vector registers in flight",
+        "load queue",
+        "scheduler",
+    ];
     whole.extend(window.map(|name| format!("{name} entries")));
     whole.extend(names_of_bandwidth());
     whole.extend(names_of_cores());

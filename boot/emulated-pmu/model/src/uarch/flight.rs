@@ -3,6 +3,9 @@
 use super::window::{Step, WindowShape};
 use alloc::collections::VecDeque;
 
+/// Kinds of instructions of which only so many are in the window.
+const KINDS: usize = 4;
+
 /// The bits of a mask.
 fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
@@ -17,10 +20,10 @@ fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
 pub(super) struct Window {
     shape: WindowShape,
     now: u64,
-    /// Instructions, those that write a register, and loads that have begun.
-    begun: [u64; 3],
+    /// Instructions, those that write a general register, or a vector register, and loads that have begun.
+    begun: [u64; KINDS],
     /// What has not left: how many had begun before it, and when it is done. What takes a cycle is not in it.
-    inside: VecDeque<([u64; 3], u64)>,
+    inside: VecDeque<([u64; KINDS], u64)>,
     /// When what waits for registers starts; some of it may have.
     waiting: VecDeque<u64>,
     /// When registers are ready.
@@ -28,7 +31,7 @@ pub(super) struct Window {
     /// When all is done.
     done: u64,
     /// The instruction that began last: what had begun before it, when it started, what it writes.
-    last: ([u64; 3], u64, u16),
+    last: ([u64; KINDS], u64, u16),
 }
 
 impl Window {
@@ -36,12 +39,12 @@ impl Window {
         Self {
             shape,
             now: 0,
-            begun: [0; 3],
+            begun: [0; KINDS],
             inside: VecDeque::new(),
             waiting: VecDeque::new(),
             ready: [0; 16],
             done: 0,
-            last: ([0; 3], 0, 0),
+            last: ([0; KINDS], 0, 0),
         }
     }
 
@@ -60,14 +63,15 @@ impl Window {
         if step.waits {
             self.now = self.now.max(self.done);
         }
-        let kinds = [true, step.writes != 0, step.loads];
-        let limits = [self.shape.rob, self.shape.registers, self.shape.loads];
+        let kinds = [true, step.writes != 0, step.vector, step.loads];
+        let WindowShape { rob, registers, vectors, loads, .. } = self.shape;
+        let limits = [rob, registers, vectors, loads];
         while let Some((counts, done)) = self.inside.front().copied() {
             let is_full = |kind: usize| {
                 let inside = self.begun[kind] - counts[kind];
                 kinds[kind] && limits[kind] > 0 && inside >= u64::from(limits[kind])
             };
-            if done > self.now && !(0..3).any(is_full) {
+            if done > self.now && !(0..KINDS).any(is_full) {
                 break;
             }
             self.now = self.now.max(done);
@@ -81,7 +85,7 @@ impl Window {
             }
         }
         let counts = self.begun;
-        (0..3).for_each(|kind| self.begun[kind] += u64::from(kinds[kind]));
+        (0..KINDS).for_each(|kind| self.begun[kind] += u64::from(kinds[kind]));
         let start = bits(step.reads).map(|register| self.ready[register]).fold(self.now, u64::max);
         if start > self.now && scheduler > 0 {
             self.waiting.push_back(start);
@@ -119,12 +123,12 @@ impl Window {
 mod tests {
     use super::*;
 
-    const NOP: Step = Step { reads: 0, writes: 0, loads: false, waits: false };
+    const NOP: Step = Step { reads: 0, writes: 0, vector: false, loads: false, waits: false };
     const FENCE: Step = Step { waits: true, ..NOP };
     /// Loads of other registers, and what reads the first one's.
-    const FIRST: Step = Step { reads: 1, writes: 1, loads: true, waits: false };
+    const FIRST: Step = Step { reads: 1, writes: 1, loads: true, ..NOP };
     const SECOND: Step = Step { reads: 2, writes: 2, ..FIRST };
-    const USE: Step = Step { reads: 1, writes: 4, loads: false, waits: false };
+    const USE: Step = Step { reads: 1, writes: 4, ..NOP };
 
     /// Cycles of two loads of 1000 cycles with others between, and of the fence after them.
     fn cycles(shape: WindowShape, between: &[Step], second: Step) -> u64 {
@@ -162,8 +166,13 @@ mod tests {
         assert_eq!(cycles(registers, &[write; 18], SECOND), 19 + whole);
         assert_eq!(cycles(registers, &[write; 19], SECOND), far);
         assert_eq!(cycles(registers, &[NOP; 40], SECOND), 41 + whole);
+        // The loads write no vector register.
+        let vectors = WindowShape { rob: 64, vectors: 20, ..WindowShape::NONE };
+        let vector = Step { vector: true, ..NOP };
+        assert_eq!(cycles(vectors, &[vector; 20], SECOND), 21 + whole);
+        assert_eq!(cycles(vectors, &[write; 40], SECOND), 41 + whole);
         let loads = WindowShape { rob: 64, loads: 20, ..WindowShape::NONE };
-        let load = Step { reads: 1 << 6, writes: 4, loads: true, waits: false };
+        let load = Step { reads: 1 << 6, writes: 4, loads: true, ..NOP };
         assert_eq!(cycles(loads, &[load; 18], SECOND), 19 + whole);
         assert_eq!(cycles(loads, &[load; 19], SECOND), far);
         assert_eq!(cycles(loads, &[write; 40], SECOND), 41 + whole);

@@ -211,7 +211,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, loads, scheduler, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, vectors, loads, scheduler, returns, btb, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -248,7 +248,7 @@ impl Parameters {
                 }
                 "transfer" => all.transfer = transfer(value).ok_or(wrong(TRANSFER))?,
                 "prefetch" => all.prefetch = prefetch(value).ok_or(wrong(PREFETCH))?,
-                "rob" | "registers" | "loads" | "scheduler" => {
+                "rob" | "registers" | "vectors" | "loads" | "scheduler" => {
                     let entries = match value {
                         "none" => Some(0),
                         _ => value.parse().ok().filter(|entries| *entries > 0),
@@ -257,6 +257,7 @@ impl Parameters {
                     match key {
                         "rob" => all.window = WindowShape { rob: entries, ..WindowShape::NONE },
                         "registers" => all.window.registers = entries,
+                        "vectors" => all.window.vectors = entries,
                         "loads" => all.window.loads = entries,
                         _ => all.window.scheduler = entries,
                     }

@@ -5,6 +5,7 @@
 //!
 //! - while there are `rob` instructions that have not left, none begins;
 //! - while `registers` of these write a general register, none that writes one begins;
+//! - while `vectors` of these write a vector register, none that writes one begins;
 //! - while `loads` of these load, none that loads begins;
 //! - while `scheduler` instructions wait for a register, none that reads one begins.
 //!
@@ -23,6 +24,8 @@ pub struct WindowShape {
     pub rob: u16,
     /// Those that write a general register.
     pub registers: u16,
+    /// Those that write a vector register.
+    pub vectors: u16,
     /// Loads.
     pub loads: u16,
     /// Those that wait for a register.
@@ -31,27 +34,27 @@ pub struct WindowShape {
 
 impl WindowShape {
     /// No window.
-    pub const NONE: Self = Self { rob: 0, registers: 0, loads: 0, scheduler: 0 };
+    pub const NONE: Self = Self { rob: 0, registers: 0, vectors: 0, loads: 0, scheduler: 0 };
 
     /// As a list, in the order of the fields.
     #[must_use]
-    pub const fn list(self) -> [u16; 4] {
-        [self.rob, self.registers, self.loads, self.scheduler]
+    pub const fn list(self) -> [u16; 5] {
+        [self.rob, self.registers, self.vectors, self.loads, self.scheduler]
     }
 
     /// From such a list.
     #[must_use]
-    pub const fn of([rob, registers, loads, scheduler]: [u16; 4]) -> Self {
-        Self { rob, registers, loads, scheduler }
+    pub const fn of([rob, registers, vectors, loads, scheduler]: [u16; 5]) -> Self {
+        Self { rob, registers, vectors, loads, scheduler }
     }
 
     /// Whether it is one that can be given.
     #[must_use]
     pub fn is_sound(self) -> bool {
         let rob = u32::from(self.rob);
-        let others = [self.registers, self.loads, self.scheduler];
+        let [_, others @ ..] = self.list();
         match rob {
-            0 => others == [0; 3],
+            0 => others == [0; 4],
             _ => {
                 (LEAST..=MOST_ENTRIES).contains(&rob)
                     && others.iter().all(|one| *one == 0 || (2..=self.rob).contains(one))
@@ -67,6 +70,8 @@ pub struct Step {
     pub reads: u16,
     /// The same that it writes.
     pub writes: u16,
+    /// It writes a vector register: XMM, YMM or ZMM.
+    pub vector: bool,
     /// It loads.
     pub loads: bool,
     /// It serialises: it begins when all before it are done.
@@ -81,6 +86,7 @@ impl Step {
             | (self.writes as u64) << 16
             | (self.loads as u64) << 32
             | (self.waits as u64) << 33
+            | (self.vector as u64) << 34
     }
 
     /// From such a word.
@@ -91,6 +97,7 @@ impl Step {
             writes: (word >> 16) as u16,
             loads: word >> 32 & 1 != 0,
             waits: word >> 33 & 1 != 0,
+            vector: word >> 34 & 1 != 0,
         }
     }
 }
@@ -101,15 +108,17 @@ mod tests {
 
     #[test]
     fn d1_steps_and_shapes_are_words_and_lists() {
-        let one = Step { reads: 1, writes: 4, loads: true, waits: false };
+        let one = Step { reads: 1, writes: 4, loads: true, ..Step::default() };
+        let vector = Step { vector: true, ..Step::default() };
         let fence = Step { waits: true, ..Step::default() };
-        for step in [one, fence, Step { reads: u16::MAX, ..fence }, Step { writes: 1 << 15, ..one }]
-        {
+        let [wide, last] = [Step { reads: u16::MAX, ..fence }, Step { writes: 1 << 15, ..one }];
+        for step in [one, fence, vector, wide, last] {
             assert_eq!(Step::of_word(step.word()), step);
         }
         let sound = |list| WindowShape::of(list).is_sound();
-        assert!(sound([0; 4]) && sound([16, 0, 2, 16]) && sound([1024, 1024, 0, 9]));
-        assert!(!sound([0, 4, 0, 0]) && !sound([15, 0, 0, 0]) && !sound([1025, 0, 0, 0]));
-        assert!(!sound([32, 33, 0, 0]) && !sound([32, 0, 1, 0]));
+        assert!(sound([0; 5]) && sound([16, 0, 2, 2, 16]) && sound([1024, 1024, 0, 0, 9]));
+        assert!(!sound([0, 4, 0, 0, 0]) && !sound([0, 0, 4, 0, 0]) && !sound([15, 0, 0, 0, 0]));
+        assert!(!sound([1025, 0, 0, 0, 0]) && !sound([32, 33, 0, 0, 0]));
+        assert!(!sound([32, 0, 33, 0, 0]) && !sound([32, 0, 0, 1, 0]));
     }
 }

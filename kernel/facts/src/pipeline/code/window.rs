@@ -10,13 +10,15 @@ pub const WINDOW_ROUNDS: u32 = 8;
 const PAGE: u32 = 4096;
 const APART: u32 = 320;
 
-/// What lies between. Each has four bytes, or three.
+/// What lies between.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Filler {
     /// NOPs.
     Nops,
     /// Instructions that write a register, of others that are ready.
     Registers,
+    /// Instructions that write a vector register, of another one.
+    Vectors,
     /// Loads of a line of the first level.
     Loads,
     /// Instructions that wait for the first load.
@@ -24,16 +26,18 @@ pub enum Filler {
 }
 
 impl Filler {
-    const fn bytes(self) -> [u8; 4] {
+    const fn bytes(self) -> &'static [u8] {
         match self {
             // nop [rax], with a displacement
-            Self::Nops => [0x0f, 0x1f, 0x40, 0],
+            Self::Nops => &[0x0f, 0x1f, 0x40, 0],
             // lea r9d, [rsi + rsi]: of two registers, so that no renaming does it
-            Self::Registers => [0x44, 0x8d, 0x0c, 0x36],
+            Self::Registers => &[0x44, 0x8d, 0x0c, 0x36],
+            // pshufd xmm1, xmm2, 0: it does not need what XMM1 was, and no renaming does it
+            Self::Vectors => &[0x66, 0x0f, 0x70, 0xca, 0],
             // mov r9d, [rsi], with a displacement
-            Self::Loads => [0x44, 0x8b, 0x4e, 0],
+            Self::Loads => &[0x44, 0x8b, 0x4e, 0],
             // lea r9d, [rax + rax]
-            Self::Waiting => [0x44, 0x8d, 0x0c, 0x00],
+            Self::Waiting => &[0x44, 0x8d, 0x0c, 0x00],
         }
     }
 }
@@ -72,7 +76,7 @@ impl Code {
         let top = self.here();
         // mov eax, [rsi + rax]
         self.put(&[0x8b, 0x04, 0x06]);
-        (0..between.min(MOST_BETWEEN)).for_each(|_| self.put(&filler.bytes()));
+        (0..between.min(MOST_BETWEEN)).for_each(|_| self.put(filler.bytes()));
         // The same, or mov r8d, [rsi + r8]
         self.put(&[if chained { 0x40 } else { 0x46 }, 0x8b, 0x04, 0x06]);
         // lfence: the rounds do not overlap.

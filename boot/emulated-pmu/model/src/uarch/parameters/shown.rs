@@ -41,7 +41,7 @@ impl fmt::Display for Parameters {
         write!(f, ",transfer={l2}/{l3}/{memory}/{stream}")?;
         let [pair, next, after, ahead, stride] = self.prefetch.list();
         write!(f, ",prefetch={pair}/{next}/{after}/{ahead}/{stride}")?;
-        let keys = ["rob", "registers", "loads", "scheduler"];
+        let keys = ["rob", "registers", "vectors", "loads", "scheduler"];
         for (key, entries) in keys.iter().zip(self.window.list()).filter(|(_, one)| *one > 0) {
             write!(f, ",{key}={entries}")?;
         }

@@ -21,11 +21,12 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
     assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
     assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
-    let windowed = Parameters::parse("rob=224,loads=72,registers=168,scheduler=97").unwrap();
-    assert_eq!(windowed.window.list(), [224, 168, 72, 97]);
+    let windowed =
+        Parameters::parse("rob=224,loads=72,vectors=160,registers=168,scheduler=97").unwrap();
+    assert_eq!(windowed.window.list(), [224, 168, 160, 72, 97]);
     // Another reorder buffer has nothing but that.
     let other = Parameters::parse("rob=224,loads=72,rob=64").unwrap();
-    assert_eq!(other.window.list(), [64, 0, 0, 0]);
+    assert_eq!(other.window.list(), [64, 0, 0, 0, 0]);
     assert_eq!(Parameters::parse("rob=64,rob=none"), Ok(Parameters::DEFAULT));
     let moving = Parameters::parse("transfer=4/9/26/4000").unwrap();
     assert_eq!(moving.transfer.list(), [4, 9, 26, 4000]);

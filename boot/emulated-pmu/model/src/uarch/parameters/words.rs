@@ -21,7 +21,7 @@ impl Parameters {
         };
         let code = cache(&self.code);
         let [same, narrow, offset, wide, cross, alias] = self.forward.list();
-        let [rob, registers, loads, scheduler] = self.window.list();
+        let [rob, registers, vectors, loads, scheduler] = self.window.list();
         let [l2, l3, memory, stream] = self.transfer.list();
         let [paired, next, after, ahead, stride] = self.prefetch.list();
         let four = |a: u16, b: u16, c: u16, d: u16| {
@@ -50,7 +50,7 @@ impl Parameters {
             code[0],
             code[1],
             four(same, narrow, offset, wide),
-            four(cross, alias, self.stores as u16, 0),
+            four(cross, alias, self.stores as u16, vectors),
             four(rob, registers, loads, scheduler),
             four(l2, l3, memory, stream),
             four(paired | next << 1, after, ahead, stride),
@@ -113,7 +113,8 @@ impl Parameters {
         let [same, narrow, offset, wide] = [0, 1, 2, 3].map(|at| part(j, at));
         let forward = Forward { same, narrow, offset, wide, cross: part(k, 0), alias: part(k, 1) };
         let stores = part(k, 2).into();
-        let window = WindowShape::of([0, 1, 2, 3].map(|at| part(window, at)));
+        let [rob, registers, loads, scheduler] = [0, 1, 2, 3].map(|at| part(window, at));
+        let window = WindowShape::of([rob, registers, part(k, 3), loads, scheduler]);
         let transfer = Transfer::of([0, 1, 2, 3].map(|at| part(transfer, at)));
         let [which, after, ahead, stride] = [0, 1, 2, 3].map(|at| part(prefetch, at));
         let prefetch = PrefetcherShape::of([which & 1, which >> 1, after, ahead, stride])?;
