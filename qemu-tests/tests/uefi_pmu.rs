@@ -11,6 +11,7 @@ use xtask::cli::{Boot, Icount, models};
 use xtask::commands::image;
 use xtask::machine::devices::{Boot as Files, PMU_LOG, Pmu};
 use xtask::machine::{Ending, pmu_log};
+use xtask::setup::firmware;
 
 const JOB: &str = "[[snippet]]\nname = \"imul\"\nasm = \"imul rax, rax\"\n";
 /// The same, and on all processors at once.
@@ -139,6 +140,49 @@ fn two_runs_under_uefi_measure_the_same() {
     assert!(first.ends_with(0).report.machine().unwrap().pmu.is_some());
     let [first, second] = [first.results(), second.results()];
     assert_eq!(first[0].metrics, second[0].metrics);
+}
+
+/// Of a partition with the application in front of a program that the firmware's timer interrupts: the period that it finds, in units
+/// of 100 ns, and the exits that the hypervisor counts.
+fn interrupted(pmu: &str) -> (u64, Option<u64>) {
+    tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
+    let program = tree().build_uefi_guest("firmware-timer").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("partition");
+    for part in ["EFI/BOOT", "EFI/barecount"] {
+        fs::create_dir_all(place.join(part)).unwrap();
+    }
+    fs::copy(tree().pmu_application(), place.join("EFI/BOOT/BOOTX64.EFI")).unwrap();
+    fs::copy(tree().emulated_pmu(), place.join("EFI/barecount/pmu.elf")).unwrap();
+    fs::copy(program, place.join("timer.efi")).unwrap();
+    let entry = format!("pmu {pmu}\nefi /timer.efi\n");
+    fs::write(place.join("EFI/barecount/pmu.conf"), entry).unwrap();
+    let ovmf = firmware::find().expect("UEFI firmware").for_run(folder.path()).unwrap();
+    let image = format!("fat:{}", place.display()).into();
+    let guest = Guest::new(Boot::Uefi, JOB);
+    let cpu = Some("max,vendor=GenuineIntel".to_string());
+    let boot_from = Some(Files::Uefi { image, ovmf });
+    let ran = Guest { boot_from, extra: devices(), cpu, ..guest }.run();
+    let text = String::from_utf8_lossy(&ran.raw);
+    let period = text.split("firmware-timer: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let period = period.and_then(|period| period.parse().ok());
+    let exits =
+        ran.pmu_said.iter().rev().find_map(|line| {
+            line.strip_prefix("statistics: exits=")?.split(' ').next()?.parse().ok()
+        });
+    (period.unwrap_or_else(|| panic!("{text}")), exits)
+}
+
+/// Each of the firmware's interrupts costs several exits, so below the hypervisor they come after more instructions.
+#[test]
+fn x3_the_firmwares_timer_interrupts_less_often_below_the_hypervisor() {
+    let (before, none) = interrupted("none");
+    assert_eq!(none, None);
+    let (after, exits) = interrupted("skylake statistics=64");
+    assert!(before > 0 && after >= 5 * before, "{before}, {after}");
+    // 2^28 instructions, with an interrupt each 2^22.
+    let exits = exits.expect("statistics");
+    assert!(exits < 3_000, "{exits}");
 }
 
 #[test]

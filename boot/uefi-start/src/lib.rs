@@ -1,10 +1,12 @@
-//! What the UEFI applications have in common: starting the next program, and [`levels`] of paging.
+//! What the UEFI applications have in common: starting the next program, [`levels`] of paging, and the
+//! firmware's [`timer`].
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
 extern crate alloc;
 
 pub mod levels;
+pub mod timer;
 
 use alloc::vec::Vec;
 use thiserror::Error;

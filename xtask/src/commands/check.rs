@@ -118,8 +118,8 @@ const CHECKS: [Check; 13] = [
         component: Some("clippy"),
     },
     Check {
-        name: "lints, UEFI guest",
-        arguments: &["clippy", "--quiet", "-p", "five-levels"],
+        name: "lints, UEFI guests",
+        arguments: &["clippy", "--quiet", "-p", "five-levels", "-p", "firmware-timer"],
         target: Some(UEFI),
         environment: &[],
         component: Some("clippy"),

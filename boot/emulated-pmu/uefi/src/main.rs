@@ -22,14 +22,20 @@ fn main() -> Status {
         println!("barecount: no emulated PMU: {error}");
         Entry::default()
     });
+    let mut slowed = None;
     if let Some(options) = &entry.pmu {
         match hypervisor::start(&entry.hypervisor, options) {
-            Ok(()) => println!("barecount: emulated PMU: {options}"),
+            Ok(()) => {
+                println!("barecount: emulated PMU: {options}");
+                slowed = uefi_start::timer::slow();
+            }
             Err(error) => println!("barecount: no emulated PMU: {error}"),
         }
     }
     // It returns only if it failed.
-    match next::start(&entry) {
+    let ended = next::start(&entry);
+    drop(slowed);
+    match ended {
         Ok(()) => Status::SUCCESS,
         Err(error) => {
             println!("barecount: {} does not start: {error}", entry.next);
