@@ -15,8 +15,8 @@
 //! dispatch to data it is four cycles more ([`Latency`]). The retire latency of a record is one cycle and the stalls
 //! ([`Timing::retire_latency`]).
 //!
-//! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full
-//! speed, cycles are a multiple of instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
+//! Stores and interrupts stall nothing. Stalls are known while the code is stepped, and at full speed to the plugin; without it
+//! cycles are a multiple of instructions at full speed. [`Timing::FLAT`] takes the stalls away, so that cycles do not
 //! depend on which events are being counted. Clocks tick at a fixed ratio to core cycles, each
 //! counter with a remainder of its own that starts at 0 when the counter or its control is written.
 

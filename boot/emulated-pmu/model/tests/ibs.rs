@@ -306,14 +306,9 @@ fn a_branch_is_described() {
 }
 
 const ACCESS: Access = Access {
-    linear: 0x7F00_0040,
     physical: 0x12_3040,
     physical_next_page: 0x12_4000,
-    bytes: 8,
-    kind: AccessKind::Load,
-    locked: false,
-    non_temporal: false,
-    page_bits: 12,
+    ..Access::identity(0x7F00_0040, 8, AccessKind::Load)
 };
 
 /// OP_DATA2, OP_DATA3, linear and physical address.

@@ -157,14 +157,9 @@ mod tests {
 
     fn access(page: u64, offset: u64, bytes: u32) -> Access {
         Access {
-            linear: page * PAGE_BYTES + offset,
             physical: physical(page) + offset,
             physical_next_page: physical(page + 1),
-            bytes,
-            kind: AccessKind::Load,
-            locked: false,
-            non_temporal: false,
-            page_bits: 12,
+            ..Access::identity(page * PAGE_BYTES + offset, bytes, AccessKind::Load)
         }
     }
 

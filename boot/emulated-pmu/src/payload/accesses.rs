@@ -225,14 +225,6 @@ fn access(guest: &Guest, touch: &Touch, physical: u64) -> Access {
     let crosses = linear % PAGE + u64::from(bytes) > PAGE;
     let physical_next_page =
         if crosses { guest.physical(next).unwrap_or(physical) } else { physical };
-    Access {
-        linear,
-        physical,
-        physical_next_page,
-        bytes,
-        kind,
-        locked,
-        non_temporal,
-        page_bits: 12,
-    }
+    let own = Access::identity(linear, bytes, kind);
+    Access { physical, physical_next_page, locked, non_temporal, ..own }
 }
