@@ -33,11 +33,11 @@ pub fn measure(probe: &mut impl CodeProbe) -> Vec<WindowFact> {
     let most = rob.entries.unwrap_or(u32::MAX);
     let registers = within(of(Filler::Registers), most, FULL);
     // The loads need entries of the reorder buffer, and no vector registers.
-    let vectors = within(of(Filler::Vectors), most - 2, FULL);
+    let vectors = within(of(Filler::Vectors), most.saturating_sub(2), FULL);
     let most = most.min(registers.entries.unwrap_or(u32::MAX));
     let loads = within(of(Filler::Loads), most, BEFORE);
     // The second load needs an entry as well, but the first one has left its own.
-    let scheduler = within(of(Filler::Waiting), most - 1, BEFORE);
+    let scheduler = within(of(Filler::Waiting), most.saturating_sub(1), BEFORE);
     [rob, registers, vectors, loads, scheduler].into()
 }
 
