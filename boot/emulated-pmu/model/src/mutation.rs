@@ -335,6 +335,14 @@ impl Planted {
         self.0 == Some(mutation)
     }
 
+    /// Whether any fault is.
+    pub(crate) const fn any(self) -> bool {
+        #[cfg(feature = "mutations")]
+        return self.0.is_some();
+        #[cfg(not(feature = "mutations"))]
+        false
+    }
+
     /// Whether this fault is planted: never.
     #[cfg(not(feature = "mutations"))]
     pub(crate) const fn is(self, _: Mutation) -> bool {

@@ -107,12 +107,18 @@ impl Counting {
             left.instructions = left.instructions.map(|instructions| instructions - count);
             return Outcome::default();
         }
-        self.pmu().advance(&Delta::bulk(ring, count))
+        self.flush();
+        self.left = None;
+        if self.pmu.pass_unseen() {
+            return Outcome::default();
+        }
+        self.pmu.advance(&Delta::bulk(ring, count))
     }
 
     fn flush(&mut self) {
-        if self.unreported > 0 {
-            let delta = Delta::bulk(self.ring, core::mem::take(&mut self.unreported));
+        let unreported = core::mem::take(&mut self.unreported);
+        if unreported > 0 && !self.pmu.pass_unseen() {
+            let delta = Delta::bulk(self.ring, unreported);
             let outcome = self.pmu.advance(&delta);
             debug_assert_eq!(outcome.overflowed, 0, "no overflow among them");
         }

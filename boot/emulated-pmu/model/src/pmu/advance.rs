@@ -74,20 +74,26 @@ impl Pmu {
     }
 
     fn count(&mut self, delta: &Delta, passed: Option<&Delta>, outcome: &mut Outcome) {
-        let stalls = self.timing.stalls(delta);
+        let on = self.on();
+        // PERF_METRICS counts where a fixed counter is on.
+        let none = self.each_of(on).next().is_none();
+        let stalls = if none { Stalls::default() } else { self.timing.stalls(delta) };
         let nothing =
             (passed.is_none() && self.qualifiers.is_on()).then(|| Delta::bulk(delta.ring, 0));
         let passed = passed.or(nothing.as_ref()).unwrap_or(delta);
         let of_passed = if self.qualifiers.is_on() { self.timing.stalls(passed) } else { stalls };
         let (mut overflowed, mut pmi) = (0, false);
-        for which in self.each() {
+        if delta.instructions > 0 {
+            self.pause(!on);
+        }
+        for which in self.each_of(on) {
             let gate = self.gate(which);
-            let mut counter = *self.counter(which);
             let (delta, stalls) = match self.qualifiers.selects(which.bit()) {
                 true => (passed, of_passed),
                 false => (delta, stalls),
             };
             if gate.rings.contains(delta.ring) {
+                let mut counter = *self.counter(which);
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
                 let count = self.slow_loads(which, delta, count);
@@ -108,10 +114,10 @@ impl Pmu {
                     overflowed |= which.bit();
                     pmi |= gate.interrupt;
                 }
+                *self.counter_mut(which) = counter;
             } else if delta.instructions > 0 {
-                counter.pause();
+                self.counter_mut(which).pause();
             }
-            *self.counter_mut(which) = counter;
         }
         if outcome.due != 0 {
             self.note_tagged(delta, stalls);

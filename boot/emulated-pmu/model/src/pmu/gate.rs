@@ -1,6 +1,6 @@
 //! Which counters count now.
 
-use super::counter::{Context, Gate};
+use super::counter::{Context, Counter, Gate};
 use super::{MAX_COUNTERS, MAX_FIXED, Pmu};
 use crate::RingMask;
 use crate::mutation::Mutation;
@@ -21,6 +21,19 @@ const FIXED_EVENTS: [Selection; MAX_FIXED] = [
     Selection::bulk(Bulk::Instructions),
 ];
 
+/// Bits of the general-purpose counters in the global registers, and where those of the fixed ones begin.
+const GENERAL: u64 = (1 << MAX_COUNTERS) - 1;
+const FIXED: u32 = 32;
+
+/// The bits that are set.
+fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        lowest
+    })
+}
+
 /// A counter, by its place in the global registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
@@ -37,7 +50,7 @@ impl Which {
     pub(crate) const fn bit(self) -> u64 {
         match self {
             Self::General(n) => 1 << n,
-            Self::Fixed(n) => 1 << (32 + n),
+            Self::Fixed(n) => 1 << (FIXED as usize + n),
             // In no register: only in the masks of this crate.
             Self::IbsFetch => 1 << 60,
             Self::IbsOp => 1 << 61,
@@ -48,14 +61,68 @@ impl Which {
 impl Pmu {
     /// The counters of the model, and the units of instruction-based sampling that run.
     pub(super) fn each(&self) -> impl Iterator<Item = Which> + use<> {
-        let (counters, fixed) = (self.spec().counters(), self.spec().fixed());
-        let [fetch, op] =
-            [Which::IbsFetch, Which::IbsOp].map(|unit| self.ibs_runs(unit).then_some(unit));
-        (0..MAX_COUNTERS)
-            .filter(move |n| counters & 1 << n != 0)
+        self.each_of(u64::MAX)
+    }
+
+    /// Those of them that are enabled, in some ring. Whether they count is for [`Self::gate`] to say.
+    pub(super) fn each_on(&self) -> impl Iterator<Item = Which> + use<> {
+        self.each_of(self.on())
+    }
+
+    /// Those of a mask.
+    pub(super) fn each_of(&self, mask: u64) -> impl Iterator<Item = Which> + use<> {
+        let general = bits_of(u64::from(self.spec().counters()) & mask & GENERAL);
+        let fixed = bits_of(u64::from(self.spec().fixed()) & mask >> FIXED);
+        let [fetch, op] = [Which::IbsFetch, Which::IbsOp]
+            .map(|unit| (mask & unit.bit() != 0 && self.ibs_runs(unit)).then_some(unit));
+        general
             .map(Which::General)
-            .chain((0..MAX_FIXED).filter(move |n| fixed & 1 << n != 0).map(Which::Fixed))
+            .chain(fixed.map(Which::Fixed))
             .chain([fetch, op].into_iter().flatten())
+    }
+
+    /// The counters that are enabled by themselves and by the global control, as bits, and both units; with a planted fault, all.
+    pub(super) fn on(&self) -> u64 {
+        let units = Which::IbsFetch.bit() | Which::IbsOp.bit();
+        if self.planted.any() {
+            return u64::MAX;
+        }
+        let global = match self.is_frozen() {
+            true => 0,
+            false if self.has_global() => self.global_control,
+            false => u64::MAX,
+        };
+        let of = |spec: u32, bits: u64| bits_of(u64::from(spec) & bits);
+        let general = of(self.spec().counters(), global & GENERAL)
+            .filter(|n| Selector(self.counters[*n].selector).enabled())
+            .map(|n| Which::General(n).bit());
+        let fixed = of(self.spec().fixed(), global >> FIXED)
+            .filter(|n| self.fixed_field(*n) & 3 != 0)
+            .map(|n| Which::Fixed(n).bit());
+        general.chain(fixed).fold(units, |on, bit| on | bit)
+    }
+
+    /// Instructions pass while nothing counts them: then that is all that happens. Otherwise, `false`, they have to be reported.
+    pub fn pass_unseen(&mut self) -> bool {
+        let counts_them = self.hwcr & super::write::HWCR_IRPERF != 0 || self.planted.any();
+        let seen = counts_them || self.each_on().next().is_some();
+        if !seen {
+            self.pause(u64::MAX);
+        }
+        !seen
+    }
+
+    /// Instructions pass the counters of a mask without being counted.
+    pub(super) fn pause(&mut self, mask: u64) {
+        let of = |counters: &mut [Counter], mask: u64| {
+            for (n, counter) in counters.iter_mut().enumerate() {
+                if mask >> n & 1 != 0 {
+                    counter.pause();
+                }
+            }
+        };
+        of(&mut self.counters, mask & GENERAL);
+        of(&mut self.fixed, mask >> FIXED);
     }
 
     pub(super) fn context(&self) -> Context<'_> {

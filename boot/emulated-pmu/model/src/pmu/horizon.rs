@@ -27,7 +27,7 @@ impl Pmu {
     /// a delta of several instructions must not go beyond `left` of the selection's occurrences, and may reach it with its
     /// last instruction alone. Overflows of others can be noticed whenever somebody looks.
     pub fn limits(&self, rings: RingMask) -> impl Iterator<Item = Limit> + '_ {
-        self.each().filter_map(move |which| {
+        self.each_on().filter_map(move |which| {
             let gate = self.gate(which);
             let (selection, _) = self.event(which);
             let runs = [Ring::User, Ring::Kernel]
@@ -70,12 +70,12 @@ impl Pmu {
     }
 
     pub(super) fn until_overflow_in(&self, ring: Ring) -> Option<u64> {
-        self.each().filter_map(|which| self.until(which, ring)).min()
+        self.each_on().filter_map(|which| self.until(which, ring)).min()
     }
 
     /// The same for counters of amounts alone.
     pub(super) fn until_bulk_overflow_in(&self, ring: Ring) -> Option<u64> {
-        self.each()
+        self.each_on()
             .filter(|which| !self.event(*which).0.has_occurrences())
             .filter_map(|which| self.until(which, ring))
             .min()
@@ -83,7 +83,7 @@ impl Pmu {
 
     /// The same for counters whose overflow requests an interrupt.
     pub(super) fn until_pmi_in(&self, ring: Ring) -> Option<u64> {
-        self.each()
+        self.each_on()
             .filter(|which| self.gate(*which).interrupt)
             .filter_map(|which| self.until(which, ring))
             .min()
