@@ -162,14 +162,15 @@ fn interrupted(pmu: &str) -> (u64, Option<u64>) {
     let guest = Guest::new(Boot::Uefi, JOB);
     let cpu = Some("max,vendor=GenuineIntel".to_string());
     let boot_from = Some(Files::Uefi { image, ovmf });
-    let ran = Guest { boot_from, extra: devices(), cpu, ..guest }.run();
+    let log = format!("file:{}", folder.path().join(PMU_LOG).display());
+    let extra = ["-global", "hpet.msi=on", "-debugcon", &log].map(String::from).to_vec();
+    let ran = Guest { boot_from, extra, cpu, ..guest }.run();
     let text = String::from_utf8_lossy(&ran.raw);
     let period = text.split("firmware-timer: ").nth(1).and_then(|rest| rest.split(' ').next());
     let period = period.and_then(|period| period.parse().ok());
-    let exits =
-        ran.pmu_said.iter().rev().find_map(|line| {
-            line.strip_prefix("statistics: exits=")?.split(' ').next()?.parse().ok()
-        });
+    let said = pmu_log::read(folder.path(), Model::Skylake);
+    let mut totals = said.iter().rev().filter_map(|line| line.strip_prefix("statistics: exits="));
+    let exits = totals.next().and_then(|rest| rest.split(' ').next()?.parse().ok());
     (period.unwrap_or_else(|| panic!("{text}")), exits)
 }
 
