@@ -1,7 +1,7 @@
 //! The firmware's timer below the hypervisor. Its handler executes CPUID some six times, and each is an exit: with an interrupt each
 //! 10 ms of a clock that counts instructions they are most of what a boot has.
 //!
-//! So interrupts come each [`INSTRUCTIONS`] at least. By the host's time that is still some ten milliseconds.
+//! So at least 2^22 instructions come between two interrupts. By the host's time that is still some ten milliseconds.
 
 use core::arch::asm;
 use core::arch::x86_64::{_mm_lfence, _rdtsc};
