@@ -43,6 +43,7 @@
 #[cfg(any(test, feature = "hierarchy"))]
 extern crate alloc;
 
+mod bits;
 mod branch;
 mod cpuid;
 mod delta;

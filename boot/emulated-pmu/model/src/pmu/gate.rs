@@ -3,6 +3,7 @@
 use super::counter::{Context, Counter, Gate};
 use super::{MAX_COUNTERS, MAX_FIXED, Pmu};
 use crate::RingMask;
+use crate::bits::bits_of;
 use crate::mutation::Mutation;
 use crate::occurrence::Bulk;
 use crate::selection::Selection;
@@ -24,15 +25,6 @@ const FIXED_EVENTS: [Selection; MAX_FIXED] = [
 /// Bits of the general-purpose counters in the global registers, and where those of the fixed ones begin.
 const GENERAL: u64 = (1 << MAX_COUNTERS) - 1;
 const FIXED: u32 = 32;
-
-/// The bits that are set.
-fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let lowest = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        lowest
-    })
-}
 
 /// A counter, by its place in the global registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

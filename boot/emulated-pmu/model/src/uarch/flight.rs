@@ -1,19 +1,11 @@
 //! Instructions in flight: the rules are those of [`window`](super::window).
 
 use super::window::{Step, WindowShape};
+use crate::bits::bits_of;
 use alloc::collections::VecDeque;
 
 /// Kinds of instructions of which only so many are in the window.
 const KINDS: usize = 4;
-
-/// The bits of a mask.
-fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let lowest = (mask != 0).then(|| mask.trailing_zeros() as usize);
-        mask &= mask.wrapping_sub(1);
-        lowest
-    })
-}
 
 /// The window.
 #[derive(Clone, Debug)]
@@ -86,7 +78,9 @@ impl Window {
         }
         let counts = self.begun;
         (0..KINDS).for_each(|kind| self.begun[kind] += u64::from(kinds[kind]));
-        let start = bits(step.reads).map(|register| self.ready[register]).fold(self.now, u64::max);
+        let start = bits_of(step.reads.into())
+            .map(|register| self.ready[register])
+            .fold(self.now, u64::max);
         if start > self.now && scheduler > 0 {
             self.waiting.push_back(start);
         }
@@ -106,7 +100,7 @@ impl Window {
     /// The instruction that began last is not done before this.
     fn finish(&mut self, done: u64) {
         let (counts, _, writes) = self.last;
-        for register in bits(writes) {
+        for register in bits_of(writes.into()) {
             self.ready[register] = done;
         }
         self.done = self.done.max(done);
