@@ -231,6 +231,41 @@ proptest! {
         }
     }
 
+    /// Where it says so, a report would have changed nothing else; and it does not say so where a counter would have counted.
+    #[test]
+    fn instructions_that_nothing_counts_need_no_report(
+        model in prop::sample::select(common::with_counters().collect::<Vec<_>>()),
+        programs in prop::collection::vec(programs(), 2..=2),
+        steps in prop::collection::vec((0u64..4, any::<bool>(), 1u64..50), 1..40),
+    ) {
+        let mut machines = [pmu(model), pmu(model)];
+        let mut switch = |machines: &mut [pmu_model::Pmu; 2], n: u64, on: bool| {
+            let program = &programs[n as usize];
+            let selector = program.event.code(model)
+                | if program.user { USR } else { 0 }
+                | if program.kernel { OS } else { 0 }
+                | if program.edge { EDGE } else { 0 }
+                | if program.invert { INV } else { 0 }
+                | program.cmask << 24
+                | if on { EN } else { 0 };
+            machines.each_mut().map(|one| write(one, counter(model, n as u32).selector, selector));
+        };
+        for (what, on, instructions) in steps {
+            if what < 2 {
+                switch(&mut machines, what, on);
+                continue;
+            }
+            let ring = if on { Ring::User } else { Ring::Kernel };
+            let [reported, other] = &mut machines;
+            let bulk = Delta::bulk(ring, instructions);
+            reported.advance(&bulk);
+            if !other.pass_unseen() {
+                other.advance(&bulk);
+            }
+            prop_assert_eq!(format!("{:?}", reported), format!("{:?}", other));
+        }
+    }
+
     /// A bulk delta is the same as its instructions one by one, and as any two parts of it.
     #[test]
     fn a_bulk_delta_can_be_cut_anywhere(

@@ -295,11 +295,16 @@ extern "C" fn half_of_element(_: u32, info: MemInfo, linear: u64, data: *mut c_v
     }
 }
 
+/// What an element does to its destination, if it has one.
+#[inline]
+fn destination(word: usize) -> Option<AccessKind> {
+    ((word >> 16) as u8).checked_sub(1).map(|way| Way::of(way).kind())
+}
+
 /// Whether an access of an element is to its source; `None` if it has none.
 #[inline]
 fn is_source(word: usize, is_second: bool) -> Option<bool> {
-    let destination = ((word >> 16) as u8).checked_sub(1).map(|way| Way::of(way).kind());
-    (word >> 8 & 1 != 0).then_some(match destination {
+    (word >> 8 & 1 != 0).then_some(match destination(word) {
         // QEMU makes an element's access to the destination last, but for CMPS.
         Some(AccessKind::Load) => is_second,
         Some(_) => !is_second,
@@ -311,8 +316,7 @@ fn is_source(word: usize, is_second: bool) -> Option<bool> {
 #[inline(never)]
 fn element(vcpu: &mut Vcpu, info: MemInfo, linear: u64, word: usize) {
     let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
-    let (destination, may) = ((word >> 16) as u8, word >> 24 != 0);
-    let destination = destination.checked_sub(1).map(|way| Way::of(way).kind());
+    let (destination, may) = (destination(word), word >> 24 != 0);
     let quiet = vcpu.memory.quiet_half.take();
     // Nobody asks where it lies.
     let quiet = quiet.map(|linear| Access::identity(linear, bytes, AccessKind::Load));

@@ -94,7 +94,8 @@ impl Pmu {
         general.chain(fixed).fold(units, |on, bit| on | bit)
     }
 
-    /// Instructions pass while nothing counts them: then that is all that happens. Otherwise, `false`, they have to be reported.
+    /// Instructions pass, one or more, while nothing counts them: then conditions end, and no more happens. Otherwise, `false`, they
+    /// have to be reported.
     pub fn pass_unseen(&mut self) -> bool {
         let counts_them = self.hwcr & super::write::HWCR_IRPERF != 0 || self.planted.any();
         let seen = counts_them || self.each_on().next().is_some();
