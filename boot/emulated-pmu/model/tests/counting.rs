@@ -236,10 +236,12 @@ proptest! {
     fn instructions_that_nothing_counts_need_no_report(
         model in prop::sample::select(common::with_counters().collect::<Vec<_>>()),
         programs in prop::collection::vec(programs(), 2..=2),
-        steps in prop::collection::vec((0u64..4, any::<bool>(), 1u64..50), 1..40),
+        steps in prop::collection::vec((0u64..6, any::<bool>(), 1u64..50), 1..40),
     ) {
         let mut machines = [pmu(model), pmu(model)];
-        let mut switch = |machines: &mut [pmu_model::Pmu; 2], n: u64, on: bool| {
+        // The global control stands after the status (SDM vol. 4; AMD's manual, vol. 2, 13.2.1). It ends no condition by itself.
+        let global = global_status(model).map(|(status, _)| status + 1);
+        let switch = |machines: &mut [pmu_model::Pmu; 2], n: u64, on: bool| {
             let program = &programs[n as usize];
             let selector = program.event.code(model)
                 | if program.user { USR } else { 0 }
@@ -248,12 +250,19 @@ proptest! {
                 | if program.invert { INV } else { 0 }
                 | program.cmask << 24
                 | if on { EN } else { 0 };
-            machines.each_mut().map(|one| write(one, counter(model, n as u32).selector, selector));
+            for one in machines {
+                write(one, counter(model, n as u32).selector, selector);
+            }
         };
         for (what, on, instructions) in steps {
-            if what < 2 {
-                switch(&mut machines, what, on);
-                continue;
+            match global.filter(|_| what == 2) {
+                _ if what < 2 => switch(&mut machines, what, on),
+                Some(global) => {
+                    for one in &mut machines {
+                        write(one, global, if on { 3 } else { 0 });
+                    }
+                }
+                None => {}
             }
             let ring = if on { Ring::User } else { Ring::Kernel };
             let [reported, other] = &mut machines;
