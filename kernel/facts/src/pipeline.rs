@@ -9,14 +9,18 @@
 //! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
 //! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
 //! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
+//! | width of retirement | cycles in which at least so many instructions retire, after a load that misses | Intel SDM vol. 3, counter mask |
+//! | direct jumps | loops of ever more of them | as of targets |
 //! | window | two loads that miss, with ever more instructions of a kind between them | H. Wong (2013, as above) |
 //! | denormals, SSE after AVX, self-modified code, split locks | two programs with as many instructions | A. Fog (as above); Intel's optimization manual |
 //!
 //! [`measure`] needs a [`CodeProbe`]: the firmware's, or a model of a predictor in tests; [`code`] writes what it runs.
 
 pub mod code;
+mod direct;
 mod hazards;
 mod lines;
+mod retire;
 mod returns;
 mod sets;
 mod stores;
@@ -24,8 +28,10 @@ mod targets;
 mod width;
 mod window;
 
+pub use direct::measure as direct;
 pub use hazards::measure as hazards;
 pub use lines::measure as instruction_cache;
+pub use retire::measure as retire;
 pub use stores::measure as stores;
 pub use width::measure as width;
 pub use window::measure as window;
@@ -61,6 +67,14 @@ pub trait CodeProbe {
         true
     }
 
+    /// Cycles in which at least so many instructions retire while a program runs, one try.
+    ///
+    /// # Errors
+    /// Why that is not counted.
+    fn retiring(&mut self, _program: &Program<'_>, _at_least: u8) -> Result<u64, &'static str> {
+        Err("there is no counter of retired instructions")
+    }
+
     /// Whether its cycles are those of the core.
     fn counts_core_cycles(&self) -> bool {
         true
@@ -75,6 +89,8 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let code = lines::measure(probe);
     let stores = stores::measure(probe);
     let issue = width::measure(probe);
+    let retire = retire::measure(probe);
+    let direct = direct::measure(probe, &code);
     let window = window::measure(probe);
     let hazards = hazards::measure(probe);
     let mut sample = || {
@@ -98,11 +114,24 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
             code,
             stores,
             issue,
+            retire,
+            direct,
             window,
             hazards,
         };
     }
     let returns = returns::measure(probe, tenths);
     let targets = targets::measure(probe, tenths);
-    PipelineFacts { mispredict_tenths, returns, targets, code, stores, issue, window, hazards }
+    PipelineFacts {
+        mispredict_tenths,
+        returns,
+        targets,
+        code,
+        stores,
+        issue,
+        retire,
+        direct,
+        window,
+        hazards,
+    }
 }

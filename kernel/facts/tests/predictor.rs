@@ -15,6 +15,10 @@ use pmu_model::uarch::{Access, AccessKind, Hierarchy, Predictor, Resolved};
 use pmu_model::{Delta, Occurrence, Ring};
 use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
 
+#[path = "predictor/direct.rs"]
+mod direct;
+#[path = "predictor/retire.rs"]
+mod retire;
 #[path = "predictor/window.rs"]
 mod window;
 
@@ -48,6 +52,9 @@ struct Modelled {
     /// What a denormal product, an SSE instruction after one of 256 bits, a store to code, and a split lock cost.
     planted: [u64; 4],
     denormal: bool,
+    /// What a counter of retired instructions counts, if there is one; and for it the latencies of instructions of the last run.
+    retirement: Option<retire::Retirement>,
+    retired: Vec<u64>,
     /// Most cycles by which a try takes longer, at random.
     noise: u64,
 }
@@ -75,6 +82,8 @@ impl Modelled {
             core: true,
             planted: [0; 4],
             denormal: false,
+            retirement: None,
+            retired: Vec::new(),
             noise: 0,
         }
     }
@@ -100,11 +109,22 @@ impl Modelled {
         self.cycles += delta.count(Occurrence::MemoryStall);
     }
 
+    /// A direct jump or call.
+    fn jump(&mut self, one: &Instruction) {
+        let mut delta = Delta::step(Ring::Kernel);
+        self.caches.jump(one.ip(), &mut delta);
+        self.cycles += delta.count(Occurrence::MemoryStall);
+    }
+
     /// An instruction that uses data, all of which are zeros; false: it is another one.
     fn data(&mut self, one: &Instruction) -> bool {
         let is_data = one.memory_base() == Register::RSI;
         match one.code() {
-            Code::Xor_rm32_r32 | Code::Mfence | Code::Lfence => return true,
+            Code::Lfence => {
+                self.retired.last_mut().into_iter().for_each(|latency| *latency = retire::FENCE);
+                return true;
+            }
+            Code::Xor_rm32_r32 | Code::Mfence => return true,
             Code::Pushq_imm32 | Code::Pop_r64 | Code::Ldmxcsr_m32 | Code::VEX_Vzeroupper => {
                 return true;
             }
@@ -159,12 +179,15 @@ impl Modelled {
     fn load(&mut self, place: u64) -> u64 {
         let mut delta = Delta::step(Ring::Kernel);
         self.caches.access(&Access::identity(DATA + place, 4, AccessKind::Load), &mut delta);
-        self.cycles += delta.count(Occurrence::MemoryStall);
+        let waits = delta.count(Occurrence::MemoryStall);
+        self.cycles += waits;
+        self.retired.last_mut().into_iter().for_each(|latency| *latency += waits);
         let at = (BYTES / 2) as usize + place as usize;
         u32::from_le_bytes(self.memory[at..at + 4].try_into().unwrap()).into()
     }
 
     fn run(&mut self, entry: u32) {
+        self.retired.clear();
         let (mut ip, mut stack) = (BASE + u64::from(entry), vec![OUTSIDE]);
         let (mut rax, mut rcx, mut rdi, mut r8, mut r9, mut r10) = (0, 0u32, 0, 0, 0u64, 0);
         let (mut carry, mut zero) = (false, false);
@@ -182,6 +205,9 @@ impl Modelled {
                 Some(_) => self.block += 1,
             }
             self.fetch(&one, step);
+            if self.retirement.is_some() {
+                self.retired.push(1);
+            }
             if one.code() == Code::Mov_r32_rm32
                 && one.memory_index() != Register::None
                 && one.memory_displacement64() == 0
@@ -225,12 +251,16 @@ impl Modelled {
                 Code::Jb_rel8_64 => self.jcc(&one, carry, &mut ip),
                 Code::Jne_rel32_64 => self.jcc(&one, !zero, &mut ip),
                 Code::Je_rel32_64 => self.jcc(&one, zero, &mut ip),
-                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => ip = target,
+                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => {
+                    self.jump(&one);
+                    ip = target;
+                }
                 Code::Jmp_rm64 => {
                     ip = rax;
                     self.branch(&one, ip, BranchKind::IndirectJump, true);
                 }
                 Code::Call_rel32_64 => {
+                    self.jump(&one);
                     self.branch(&one, target, BranchKind::RelativeCall, true);
                     stack.push(ip);
                     ip = target;
@@ -255,6 +285,12 @@ impl Modelled {
 impl CodeProbe for Modelled {
     fn bytes(&self) -> u32 {
         BYTES
+    }
+
+    fn retiring(&mut self, program: &Program<'_>, at_least: u8) -> Result<u64, &'static str> {
+        let counts = self.retirement.ok_or(retire::NO_COUNTER)?;
+        self.cycles(program, 1);
+        Ok(counts.cycles(&self.retired, at_least))
     }
 
     fn counts_core_cycles(&self) -> bool {

@@ -65,6 +65,45 @@ fn d1_widths_of_issue_by_parameters_are_told() {
 }
 
 #[test]
+fn d1_tables_of_direct_jumps_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "direct=512/4@8"),
+        ("zen4", "direct=1536/3@5,returns=32"),
+        ("goldencove", "direct=2048/8@11,l1i=64k/8@14"),
+        ("goldencove", "direct=8192/8@3,l1i=32k/8@14"),
+    ] {
+        let really = Parameters::parse(parameters).unwrap();
+        let fact = core(&format!("{model},{parameters}")).direct;
+        // What does not fit into the instruction cache is not determined.
+        let fits =
+            |entries: &u32| really.code.is_none_or(|code| code.bytes > 16 * u64::from(*entries));
+        let entries = really.direct.map(|direct| direct.entries).filter(fits);
+        assert_eq!(fact.entries, entries, "{parameters}: {fact:?}");
+        assert_eq!(fact.entries.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
+        assert!(fact.loops.iter().all(|one| one.doubtful == 0), "{parameters}: {fact:?}");
+        let cycles = really.direct.map_or(0, |_| u64::from(really.direct_cycles) * 10);
+        // The first steps are the table's, if it is smaller than the cache.
+        let costs = fact.loops.iter().filter(|_| entries.is_some());
+        let costs = costs.filter_map(|one| one.steps.first());
+        for [jumps, before, after] in costs {
+            let most = 10 + cycles + cycles / jumps + 1;
+            assert!(*before == 10 && *after <= most, "{parameters}: {fact:?}");
+        }
+    }
+}
+
+#[test]
+fn d1_the_width_of_retirement_is_told_by_counter_masks() {
+    // An instruction retires in each cycle, so that a counter mask of two counts nothing.
+    for pmu in ["skylake,rob=224,memory=300", "zen4,mispredict=9", "goldencove,memory=300"] {
+        let fact = core(pmu).retire;
+        assert_eq!((fact.width, fact.reason.as_ref()), (Some(1), None), "{pmu}: {fact:?}");
+        let [[1, each], [2, 0]] = fact.evidence[..] else { panic!("{pmu}: {fact:?}") };
+        assert!(each >= 480, "{pmu}: {fact:?}");
+    }
+}
+
+#[test]
 fn d1_windows_with_parameters_are_told() {
     for (model, parameters) in [
         ("skylake", "rob=224,registers=168,vectors=160,loads=72,scheduler=97,memory=500"),

@@ -66,6 +66,7 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
         state().translator().code_line =
             parameters.filter(|all| all.code.is_some()).map(|all| all.line.into());
         state().translator().window = parameters.is_some_and(|all| all.window.rob > 0);
+        state().translator().direct = parameters.is_some_and(|all| all.direct.is_some());
         state().translator().ports = parameters.and_then(|all| all.ports);
         translate_anew();
     }

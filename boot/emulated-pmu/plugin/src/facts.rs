@@ -113,6 +113,12 @@ impl Facts {
         }
     }
 
+    /// Whether it is an unconditional direct jump or call.
+    pub fn is_direct(&self) -> bool {
+        let kind = self.branch.map(|branch| branch.kind);
+        matches!(kind, Some(BranchKind::RelativeJump | BranchKind::RelativeCall))
+    }
+
     /// Whether it passes the qualifiers, of which it holds those that do not depend on accesses.
     pub fn pass(&mut self, by_data: bool) {
         let touches = self.repeated.is_some() || !self.touches.is_empty();

@@ -1,4 +1,4 @@
-//! Fetches of code, by lines.
+//! Fetches of code, by lines, and the direct jumps at which fetching goes on elsewhere.
 //!
 //! A line is named by where it lies in QEMU's memory: a page of the guest has one place there, and lines that lie some bytes apart in
 //! the guest's contiguous memory do so there as well.
@@ -26,6 +26,14 @@ pub extern "C" fn fetched(_: u32, line: *mut c_void) {
     let Some(vcpu) = running() else { return };
     if vcpu.traces {
         vcpu.core.fetch(line as u64, &mut vcpu.sums);
+    }
+}
+
+/// An unconditional direct jump or call begins, which lies at this place in QEMU's memory.
+pub extern "C" fn jumped(_: u32, place: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    if vcpu.traces {
+        vcpu.core.jump(place as u64, &mut vcpu.sums);
     }
 }
 

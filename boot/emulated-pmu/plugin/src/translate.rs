@@ -62,6 +62,17 @@ pub extern "C" fn translated(_: Id, block: Block) {
             }
         }
     }
+    if translator.direct && translator.mode.contains(Mode::MEMORY) {
+        for (insn, _) in insns.iter().zip(&facts).filter(|(_, facts)| facts.is_direct()) {
+            let place = host(*insn);
+            if place != 0 {
+                // SAFETY: as above.
+                unsafe {
+                    (api().before)(*insn, fetch::jumped, Registers::None, place as *mut c_void);
+                }
+            }
+        }
+    }
     if translator.window && translator.mode.contains(Mode::MEMORY) {
         for (insn, instruction) in insns.iter().zip(&decoded) {
             let instruction = instruction.unwrap_or_default();

@@ -25,6 +25,8 @@ pub struct Translator {
     pub ports: Option<PortMap>,
     /// Bytes of a line of code, if fetching it takes time.
     pub code_line: Option<u64>,
+    /// Whether there is a table of direct jumps.
+    pub direct: bool,
     /// Whether each instruction begins in a window.
     pub window: bool,
     /// The decoder's tables.
@@ -58,6 +60,7 @@ impl Translator {
             regions: HashMap::new(),
             ports: None,
             code_line: None,
+            direct: false,
             window: false,
             factory: InstructionInfoFactory::new(),
             opened: Interned::default(),

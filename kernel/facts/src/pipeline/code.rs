@@ -2,10 +2,12 @@
 //! XMM0 to XMM4 and flags, and uses the stack below; it lies anywhere, as all addresses in it are relative.
 
 mod data;
+mod direct;
 mod hazards;
 mod window;
 
 pub use data::{MOST_STORES, Pair};
+pub use direct::{LEAST_DISTANCE, most_jumps};
 pub use hazards::Hazard;
 pub use window::{Filler, MOST_BETWEEN, WINDOW_ROUNDS};
 
@@ -47,6 +49,15 @@ pub enum Program<'a> {
         end: u32,
         /// Through a register; otherwise directly, by as many instructions.
         indirect: bool,
+        /// How often, in place of [`ROUNDS`].
+        rounds: u32,
+    },
+    /// A loop of direct jumps, one after the other, and nothing else.
+    Direct {
+        /// How many, up to [`most_jumps`].
+        jumps: u32,
+        /// Bytes from one to the next, at least [`LEAST_DISTANCE`]: a power of two.
+        distance: u32,
         /// How often, in place of [`ROUNDS`].
         rounds: u32,
     },
@@ -108,6 +119,10 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
         Program::Nested { depth, returns } => code.nested(entry, depth, returns),
         Program::Jumps { places, end, indirect, rounds } => {
             code.jumps(entry, places, (end, rounds), indirect);
+        }
+        Program::Direct { jumps, distance, rounds } => {
+            let (timed, other) = code.direct(entry, (jumps, distance), rounds);
+            (entry, before) = (timed, Some(other));
         }
         Program::Nops { nops } => code.nops(entry, nops),
         Program::Hazard { hazard, hit } => {

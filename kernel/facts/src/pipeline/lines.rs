@@ -28,6 +28,8 @@ const FREE: &str = "jumps through 60 lines 8 KiB apart take no longer than throu
 const NO_LIMIT: &str = "64 lines at every distance stay: it has more ways than any known one";
 const UNEVEN: &str = "how many lines stay does not settle at any distance: its sets do not repeat at powers of two, or something else holds code";
 
+const TABLE: &str = "what keeps these jumps has sets of less than 32 bytes of code: it is the table of direct jumps, which is used up first";
+
 const _: () = assert!(DENSE >= JUMP_BYTES);
 
 /// Measures it.
@@ -62,6 +64,10 @@ pub fn measure(probe: &mut impl CodeProbe) -> CodeCacheFact {
     let Search { evidence, doubtful, .. } = search;
     let told = CodeCacheFact { miss_tenths, evidence, ..CodeCacheFact::default() };
     match shape {
+        // No cache has such short lines.
+        Ok(shape) if shape.granule.is_some_and(|granule| granule < LEAST) => {
+            CodeCacheFact { reason: Some(TABLE.to_string()), ..told }
+        }
         // In a single set the lines themselves repeat.
         Ok(shape) => CodeCacheFact {
             ways: Some(shape.ways),

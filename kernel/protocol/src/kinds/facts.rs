@@ -133,6 +133,8 @@ fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
         all.push(figure(format!("{} cycles", one.name), median));
     }
     all.push(figure("issue width", core.issue.width.map(f64::from)));
+    all.push(figure("retirement width", core.retire.width.map(f64::from)));
+    all.push(figure("direct jumps entries", core.direct.entries.map(f64::from)));
     all.push(figure("store buffer entries", core.stores.entries.map(f64::from)));
     for one in &core.window {
         all.push(figure(format!("{} entries", one.name), one.entries.map(f64::from)));

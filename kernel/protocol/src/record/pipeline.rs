@@ -25,6 +25,12 @@ pub struct PipelineFacts {
     /// How many instructions it issues in a cycle, and can retire at least.
     #[serde(default)]
     pub issue: WidthFact,
+    /// How many instructions it retires in a cycle at most.
+    #[serde(default)]
+    pub retire: RetireFact,
+    /// The table of direct jumps.
+    #[serde(default)]
+    pub direct: DirectFact,
     /// How many instructions of several kinds are in flight at once.
     #[serde(default)]
     pub window: Vec<WindowFact>,
@@ -173,6 +179,51 @@ pub struct WidthFact {
     pub nops: u64,
     /// What they take longer, in cycles.
     pub cycles: u64,
+}
+
+/// How many instructions a core retires in a cycle at most.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetireFact {
+    /// Instructions in a cycle; absent: not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Why it is not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it was determined from: a counter mask, and the cycles in which at least as many instructions retired.
+    #[serde(default)]
+    pub evidence: Vec<[u64; 2]>,
+}
+
+/// The table of direct jumps (branch target buffer).
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DirectFact {
+    /// The most jumps at any distance after which one more costs time; absent: not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Why they are not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Loops of jumps, by the distance of their jumps.
+    #[serde(default)]
+    pub loops: Vec<DirectLoops>,
+}
+
+/// Loops of direct jumps so many bytes apart.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DirectLoops {
+    /// Bytes from one jump to the next.
+    pub distance: u32,
+    /// The most jumps of a loop before each step, and what each costs before and after it, in tenths of a cycle.
+    pub steps: Vec<[u64; 3]>,
+    /// How many loops cost as if they were on the other side of a step.
+    #[serde(default)]
+    pub doubtful: u32,
+    /// What they were determined from: jumps of a loop, and what each costs, in tenths of a cycle.
+    pub evidence: Vec<[u64; 2]>,
 }
 
 /// How many instructions of a kind are in flight at once.

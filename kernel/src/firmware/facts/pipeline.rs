@@ -8,6 +8,8 @@ use arch::cpu;
 use arch::memory::space::CODE;
 use arch::memory::{Frames, Region, Space, layout};
 use arch::msr::{self, Msr};
+use arch::pmu::driver::Layout;
+use arch::pmu::{Counter, Selection};
 use arch::time::tsc;
 use facts::pipeline::code::{self, Emitted, Program};
 use facts::pipeline::{self, CodeProbe};
@@ -19,6 +21,9 @@ use x86_64::VirtAddr;
 const BYTES: u32 = 512 << 10;
 /// Where they run: behind the memory of the largest sheet.
 const AT: u64 = layout::HIGH_REQUESTED.start + (3 << 37);
+
+/// Instructions retired, on processors of both makers (Intel SDM vol. 3, architectural events; AMD PPR, PMCx0C0).
+const RETIRED: u16 = 0xc0;
 
 /// Measures; `guest`: a hypervisor is beneath that is not barecount's.
 ///
@@ -56,12 +61,12 @@ struct Programs<'a> {
     guest: bool,
 }
 
-impl CodeProbe for Programs<'_> {
-    fn bytes(&self) -> u32 {
-        BYTES
-    }
+/// Where a program is entered, and what is called before.
+type Places = (u32, Option<u32>);
 
-    fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
+impl Programs<'_> {
+    /// Writes a program's code and data.
+    fn write(&mut self, program: &Program<'_>) -> Places {
         let Emitted { pieces, entry, before } = code::emit(program, BYTES);
         for (at, bytes) in pieces {
             debug_assert!(at as usize + bytes.len() <= BYTES as usize);
@@ -69,29 +74,63 @@ impl CodeProbe for Programs<'_> {
             // SAFETY: within the memory, which nobody else has; none of it runs now.
             unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         }
+        (entry, before)
+    }
+
+    /// Runs it once: what a counter, or the TSC, has counted.
+    fn run(&mut self, clock: Clock, (entry, before): Places) -> u64 {
         let Counters { registers, driver, .. } = &mut *self.counters;
-        let mut once = || {
-            // Code that was written through other addresses is fetched anew behind an instruction that serialises (SDM vol. 3,
-            // 9.1.3).
-            core::hint::black_box(cpu::native().cpuid2(0, 0));
-            if let Some(driver) = driver.as_mut() {
-                let _ = driver.start(registers);
-            }
-            // SAFETY: ring 0, interrupts off; the code was just written.
-            let cycles = unsafe {
-                timed::call(
-                    self.clock,
-                    before.map(|before| AT + u64::from(before)),
-                    AT + u64::from(entry),
-                    self.view + u64::from(code::data(BYTES)),
-                )
-            };
-            if let Some(driver) = driver.as_mut() {
-                let _ = driver.stop(registers);
-            }
-            cycles
+        // Code that was written through other addresses is fetched anew after an instruction that serialises (SDM vol. 3, 9.1.3).
+        core::hint::black_box(cpu::native().cpuid2(0, 0));
+        if let Some(driver) = driver.as_mut() {
+            let _ = driver.start(registers);
+        }
+        // SAFETY: ring 0, interrupts off; the code was just written.
+        let counted = unsafe {
+            timed::call(
+                clock,
+                before.map(|before| AT + u64::from(before)),
+                AT + u64::from(entry),
+                self.view + u64::from(code::data(BYTES)),
+            )
         };
-        (0..tries).map(|_| once()).min().unwrap_or(0)
+        if let Some(driver) = driver.as_mut() {
+            let _ = driver.stop(registers);
+        }
+        counted
+    }
+}
+
+impl CodeProbe for Programs<'_> {
+    fn bytes(&self) -> u32 {
+        BYTES
+    }
+
+    fn cycles(&mut self, program: &Program<'_>, tries: u32) -> u64 {
+        let places = self.write(program);
+        (0..tries).map(|_| self.run(self.clock, places)).min().unwrap_or(0)
+    }
+
+    fn retiring(&mut self, program: &Program<'_>, at_least: u8) -> Result<u64, &'static str> {
+        let Counters { registers, driver, .. } = &mut *self.counters;
+        let driver = driver.as_mut().ok_or("there is no PMU")?;
+        // The clock may be the first general counter.
+        let is_other = |one: &Counter| self.clock != Clock::Counter(Layout::rdpmc_index(*one));
+        let general = driver.capabilities().generals().find(is_other);
+        let counter = general.ok_or("the only general counter is the clock")?;
+        let selection = Selection { cmask: at_least, ..Selection::of(RETIRED, 0) };
+        let programmed = driver.program(registers, counter, &selection).is_ok()
+            && driver.write(registers, counter, 0).is_ok();
+        if !programmed {
+            return Err("a counter of retired instructions cannot be programmed");
+        }
+        let places = self.write(program);
+        let cycles = self.run(Clock::Counter(Layout::rdpmc_index(counter)), places);
+        let Counters { registers, driver, .. } = &mut *self.counters;
+        if let Some(driver) = driver {
+            let _ = driver.release(registers, counter);
+        }
+        Ok(cycles)
     }
 
     fn has_avx(&self) -> bool {

@@ -38,6 +38,7 @@ pub(super) fn all() -> Vec<String> {
     let hazards = ["denormal result", "SSE after AVX", "self-modified code", "split lock"];
     whole.extend(hazards.map(|name| format!("{name} cycles")));
     whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
+    whole.extend(["retirement width", "direct jumps entries"].map(String::from));
     let window = [
         "reorder buffer",
         "registers in flight",

@@ -3,7 +3,9 @@
 use super::table;
 use crate::render::facts::{self, Grid, bandwidth, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
+use protocol::record::{
+    BandwidthFacts, CoreFacts, DirectLoops, FactsResult, MemoryFacts, NoiseFacts,
+};
 use protocol::record::{Moving, PipelineFacts};
 use std::collections::BTreeSet;
 
@@ -29,6 +31,7 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
         parts.push(figures("The core", &facts::HEAD, facts::cells(rows)));
         parts.extend(returns(sheet, core).map(Part::Plot));
         parts.extend(stores(sheet, core).map(Part::Plot));
+        parts.extend(direct(sheet, core).map(Part::Plot));
         parts.extend(window(sheet, core).map(Part::Plot));
         parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
     }
@@ -126,6 +129,31 @@ fn stores(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
         y_label: facts::unit(sheet).to_string(),
         x: points.iter().map(|[stores, _]| *stores as f64).collect(),
         series: vec![series],
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
+}
+
+/// What each jump of a loop costs, over their number. Not all distances have the same ones.
+fn direct(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let loops = &core.direct.loops;
+    let numbers = loops.iter().flat_map(|one| one.evidence.iter().map(|[jumps, _]| *jumps));
+    let numbers: Vec<u64> = numbers.collect::<BTreeSet<_>>().into_iter().collect();
+    let cost = |one: &DirectLoops, number: u64| {
+        let found = one.evidence.iter().find(|[jumps, _]| *jumps == number);
+        found.map_or(f64::NAN, |[_, tenths]| *tenths as f64 / 10.0)
+    };
+    let series = loops.iter().map(|one| Series {
+        name: format!("{} bytes apart", one.distance),
+        y: numbers.iter().map(|number| cost(one, *number)).collect(),
+        band: Vec::new(),
+    });
+    Some(Plot {
+        title: "Loops of direct jumps".to_string(),
+        x_label: "jumps of a loop, as a power of two".to_string(),
+        y_label: format!("{} of each jump", facts::unit(sheet)),
+        x: numbers.iter().map(|number| (*number as f64).log2()).collect(),
+        series: series.collect(),
         ..Plot::default()
     })
     .filter(|plot| plot.x.len() > 1)

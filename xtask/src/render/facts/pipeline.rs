@@ -1,5 +1,7 @@
 //! What a core is.
 
+mod direct;
+mod retire;
 mod stores;
 mod window;
 
@@ -47,6 +49,8 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
     ];
     all.extend(stores::rows(&core.stores, unit));
     all.push(issue(&core.issue, unit));
+    all.push(retire::row(&core.retire));
+    all.push(direct::row(&core.direct, unit));
     all.extend(window::rows(&core.window, unit));
     all.extend(core.hazards.iter().map(|one| stores::hazard(one, unit)));
     all
@@ -125,11 +129,13 @@ fn code(fact: &CodeCacheFact, says: &told::Says, unit: &str) -> Row {
     Row { figure: "L1 code".to_string(), value, told: sure, evidence }
 }
 
+/// So many in a cycle.
+fn instructions(width: u32) -> String {
+    format!("{width} instruction{} a cycle", if width == 1 { "" } else { "s" })
+}
+
 fn issue(fact: &WidthFact, unit: &str) -> Row {
-    let value = fact.width.map_or("not told".to_string(), |width| {
-        let plural = if width == 1 { "" } else { "s" };
-        format!("{width} instruction{plural} a cycle; retirement: at least as many")
-    });
+    let value = fact.width.map_or("not told".to_string(), |width| instructions(width));
     let evidence = match fact.nops {
         0 => String::new(),
         nops => format!("{nops} NOPs more took {} {unit} more", fact.cycles),
@@ -149,6 +155,8 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let code = core.code.reason.iter().map(|why| format!("the instruction cache: {why}"));
     let stores = core.stores.reason.iter().map(|why| format!("the store buffer: {why}"));
     let issue = core.issue.reason.iter().map(|why| format!("the width of issue: {why}"));
+    let retire = core.retire.reason.iter().map(|why| format!("the width of retirement: {why}"));
+    let direct = core.direct.reason.iter().map(|why| format!("direct jumps: {why}"));
     let window = window::untold(&core.window);
     let hazard = |one: &HazardFact| Some(format!("{}: {}", one.name, one.reason.as_ref()?));
     let hazards = core.hazards.iter().filter_map(hazard);
@@ -157,6 +165,8 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
         .chain(code)
         .chain(stores)
         .chain(issue)
+        .chain(retire)
+        .chain(direct)
         .chain(window)
         .chain(hazards)
         .collect()
@@ -208,7 +218,7 @@ mod tests {
             let row = issue(&WidthFact { width: Some(4), reason: None, nops, cycles }, "cycles");
             (row.value, row.told)
         };
-        let value = "4 instructions a cycle; retirement: at least as many".to_string();
+        let value = "4 instructions a cycle".to_string();
         assert_eq!(told(800, 200), (value.clone(), "steady".to_string()));
         assert_eq!(told(800, 206), (value, "varies".to_string()));
         assert_eq!(issue(&WidthFact::default(), "cycles").value, "not told");

@@ -109,6 +109,12 @@ impl Core {
         self.shaped.iter_mut().for_each(|shaped| shaped.fetch(line, sink));
     }
 
+    /// An unconditional direct jump or call, see `Hierarchy::jump`: without parameters nothing sees it.
+    #[cfg(feature = "hierarchy")]
+    pub fn jump(&mut self, place: u64, sink: &mut impl Sink) {
+        self.shaped.iter_mut().for_each(|shaped| shaped.jump(place, sink));
+    }
+
     /// An instruction begins, before its accesses: only a window, see [`super::window`], sees it.
     #[cfg(feature = "hierarchy")]
     pub fn begin(&mut self, step: super::window::Step, sink: &mut impl Sink) {

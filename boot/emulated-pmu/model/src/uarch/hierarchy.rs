@@ -6,7 +6,8 @@
 //! each other says [`transfer`](super::transfer); which lines come unasked, [`prefetcher`](super::prefetcher).
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
-//! code, and the TLBs see none.
+//! code, and the TLBs see none. A direct jump or call that the table of these does not hold takes its own, as the front end goes on in the
+//! wrong place until it is decoded.
 
 use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
@@ -24,6 +25,8 @@ use alloc::vec::Vec;
 
 /// Bits of the offset in a page of 4 KiB.
 const SMALL: u8 = 12;
+/// Bytes of code that share a set of the table of direct jumps.
+const JUMP_GRANULE: u64 = 16;
 
 /// Sets of tags.
 #[derive(Clone, Debug)]
@@ -82,6 +85,7 @@ pub struct Hierarchy {
     dtlb_large: Store,
     stlb: Option<Store>,
     code: Option<Store>,
+    direct: Option<Store>,
     buffer: StoreBuffer,
     window: Window,
     way: Way,
@@ -102,6 +106,7 @@ impl Hierarchy {
             dtlb_large: Store::of_tlb(parameters.dtlb_large),
             stlb: parameters.stlb.map(Store::of_tlb),
             code: parameters.code.as_ref().map(cache),
+            direct: parameters.direct.map(Store::of_tlb),
             buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             window: Window::new(parameters.window),
             way: Way::new(parameters.transfer),
@@ -230,6 +235,15 @@ impl Hierarchy {
             let cycles = self.parameters.code.map_or(0, |code| code.cycles);
             self.window.pass(cycles);
             sink.add(Occurrence::MemoryStall, cycles.into());
+        }
+    }
+
+    /// An unconditional direct jump or call, at a place which any number names that is its own.
+    pub fn jump(&mut self, place: u64, sink: &mut impl Sink) {
+        let Some(direct) = &mut self.direct else { return };
+        if !direct.touch(place / JUMP_GRANULE, place, &mut self.dice) {
+            self.window.pass(self.parameters.direct_cycles);
+            sink.add(Occurrence::MemoryStall, self.parameters.direct_cycles.into());
         }
     }
 

@@ -19,6 +19,7 @@
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
 //! | `btb` | targets of indirect branches that it keeps, up to 1024 / ways, up to 16 | `1024/1` |
+//! | `direct` | entries / ways @ cycles of a direct jump or call that the table of these does not hold; or `none` | none: they cost nothing |
 //! | `ports` | micro-operations and ports of classes of instructions: see [`super::ports`] | no ports |
 //! | `issue` | with `ports`, instructions that the front end gives in a cycle, 1 to 16 | any number |
 //!
@@ -36,7 +37,7 @@ use super::replacement::Policy;
 use super::transfer::Transfer;
 use super::window::WindowShape;
 use core::fmt;
-use value::{btb, cache, code_cache, forward, prefetch, tlb, transfer};
+use value::{btb, cache, code_cache, direct, forward, prefetch, tlb, transfer};
 
 /// Levels of data caches.
 pub const LEVELS: usize = 3;
@@ -64,7 +65,7 @@ pub struct CacheShape {
     pub cycles: u32,
 }
 
-/// A TLB, or the table of targets, which replaces the least recently used entry.
+/// A TLB, or a table of branches, which replaces the least recently used entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlbShape {
     /// Entries.
@@ -122,6 +123,10 @@ pub struct Parameters {
     pub returns: u32,
     /// Targets of indirect branches that it keeps, by their addresses.
     pub btb: TlbShape,
+    /// Direct unconditional jumps and calls that it keeps, by their addresses.
+    pub direct: Option<TlbShape>,
+    /// Cycles of one that it does not hold.
+    pub direct_cycles: u32,
     /// The execution ports.
     pub ports: Option<PortMap>,
 }
@@ -146,6 +151,7 @@ const CODE: &str =
     "the instruction cache is SIZE/WAYS and @CYCLES of a miss, as l1i=32k/8@12; it is LRU";
 const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
 const BTB: &str = "the table of targets is ENTRIES/WAYS, as btb=512/4: a power of two of sets, at most 1024 entries and 16 ways";
+const DIRECT: &str = "the table of direct jumps is ENTRIES/WAYS and @CYCLES of a miss, as direct=4096/8@8: a power of two of sets, at most 16384 entries";
 const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
 const FORWARD: &str = "forwarding is SAME/NARROW/OFFSET/WIDE/CROSS/ALIAS, six numbers of cycles up to 4000, as forward=5/5/6/13/12/7";
 const TRANSFER: &str =
@@ -181,6 +187,8 @@ impl Parameters {
         prefetch: PrefetcherShape::NONE,
         returns: 16,
         btb: TlbShape { entries: super::predictor::TARGETS as u32, ways: 1 },
+        direct: None,
+        direct_cycles: 8,
         ports: None,
     };
 
@@ -200,7 +208,7 @@ impl Parameters {
         let access: u64 = parts.map(u64::from).iter().sum();
         let accesses = MOST_ACCESSES + u64::from(self.window.rob) + u64::from(self.stores);
         // A line that is crossed is two accesses.
-        2 * access * accesses + u64::from(self.mispredict_cycles)
+        2 * access * accesses + u64::from(self.mispredict_cycles.max(self.direct_cycles))
     }
 
     /// Reads them.
@@ -211,7 +219,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, vectors, loads, scheduler, returns, btb, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, vectors, loads, scheduler, returns, btb, direct, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -269,6 +277,13 @@ impl Parameters {
                     all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
                 }
                 "btb" => all.btb = btb(value).map_err(wrong)?,
+                "direct" if value == "none" => {
+                    (all.direct, all.direct_cycles) = (None, Self::DEFAULT.direct_cycles);
+                }
+                "direct" => {
+                    let (shape, cycles) = direct(value).ok_or(wrong(DIRECT))?;
+                    (all.direct, all.direct_cycles) = (Some(shape), cycles);
+                }
                 "ports" => {
                     all.ports = Some(PortMap::parse(value).ok_or(wrong(ports::MAP))?);
                 }
@@ -307,6 +322,14 @@ impl Parameters {
             }
         }
         Ok(())
+    }
+
+    /// Whether the cycles of a missing direct jump can be given: without a table they are the default.
+    fn has_direct_cycles(&self) -> bool {
+        match self.direct {
+            Some(_) => (1..=4000).contains(&self.direct_cycles),
+            None => self.direct_cycles == Self::DEFAULT.direct_cycles,
+        }
     }
 
     /// Sets of a cache.

@@ -47,6 +47,9 @@ impl fmt::Display for Parameters {
         }
         write!(f, ",returns={}", self.returns)?;
         write!(f, ",btb={}/{}", self.btb.entries, self.btb.ways)?;
+        if let Some(direct) = self.direct {
+            write!(f, ",direct={}/{}@{}", direct.entries, direct.ways, self.direct_cycles)?;
+        }
         let Some(ports) = &self.ports else { return Ok(()) };
         write!(f, ",ports={ports}")?;
         match ports.issue {

@@ -32,9 +32,14 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     assert_eq!(moving.transfer.list(), [4, 9, 26, 4000]);
     let fetching = Parameters::parse("prefetch=1/0/3/16/2").unwrap();
     assert_eq!(fetching.prefetch.list(), [1, 0, 3, 16, 2]);
+    let direct = Parameters::parse("direct=4096/8@9").unwrap();
+    assert_eq!(direct.direct, Some(TlbShape { entries: 4096, ways: 8 }));
+    assert_eq!(direct.direct_cycles, 9);
+    assert_eq!(Parameters::parse("direct=64/4@9,direct=none"), Ok(Parameters::DEFAULT));
     let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
     assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-    for all in [all, coded, stored, windowed, moving, fetching, ported, Parameters::DEFAULT] {
+    for all in [all, coded, stored, windowed, moving, fetching, direct, ported, Parameters::DEFAULT]
+    {
         assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
         assert_eq!(Parameters::of_words(&all.words()), Some(all));
     }
@@ -79,6 +84,9 @@ fn d1_what_is_wrong_is_named() {
         ("btb=96/4", BTB),
         ("btb=64/32", BTB),
         ("btb=64", BTB),
+        ("direct=4096/3@8", DIRECT),
+        ("direct=4096/8@0", DIRECT),
+        ("direct=32768/8", DIRECT),
         ("ports=3", "ports are CLASS:UOPS"),
         ("ports=alu:0,issue=17", "1 to 16"),
         ("issue=4", "after ports"),
@@ -93,7 +101,7 @@ fn d1_what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads|direct)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
         let _ = Parameters::parse(&text);
         if let Some(all) = Parameters::of_words(&words) {
             let text = all.to_string();

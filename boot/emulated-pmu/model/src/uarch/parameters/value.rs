@@ -73,6 +73,13 @@ pub(super) fn btb(text: &str) -> Result<TlbShape, &'static str> {
     tlb(text).ok().filter(|shape| is_btb(*shape)).ok_or(BTB)
 }
 
+/// `4096/8@8`.
+pub(super) fn direct(text: &str) -> Option<(TlbShape, u32)> {
+    let (shape, cycles) = text.split_once('@').unwrap_or((text, "8"));
+    let cycles = cycles.parse().ok().filter(|cycles| (1..=4000).contains(cycles))?;
+    Some((tlb(shape).ok()?, cycles))
+}
+
 /// `64/4`.
 pub(super) fn tlb(text: &str) -> Result<TlbShape, &'static str> {
     let (entries, ways) = text.split_once('/').ok_or(TLB)?;

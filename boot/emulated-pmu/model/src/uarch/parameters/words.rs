@@ -54,6 +54,8 @@ impl Parameters {
             four(rob, registers, loads, scheduler),
             four(l2, l3, memory, stream),
             four(paired | next << 1, after, ahead, stride),
+            self.direct.map_or(0, tlb),
+            self.direct_cycles.into(),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -103,6 +105,8 @@ impl Parameters {
             window,
             transfer,
             prefetch,
+            direct,
+            direct_cycles,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
@@ -138,6 +142,8 @@ impl Parameters {
             prefetch,
             returns,
             btb: tlb(targets),
+            direct: (direct != 0).then(|| tlb(direct)),
+            direct_cycles: direct_cycles as u32,
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
@@ -149,11 +155,12 @@ impl Parameters {
                 .flatten()
                 .all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
             && all.code.is_none_or(|code| code.policy == Policy::Lru)
-            && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
+            && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).chain(&all.direct).all(is_tlb)
             && all.forward.list().iter().all(|cycles| *cycles <= MOST_CYCLES)
             && all.transfer.list().iter().all(|cycles| *cycles <= MOST_TRANSFER)
             && stores <= MOST_STORES
             && window.is_sound()
+            && all.has_direct_cycles()
             && (1..=64).contains(&returns)
             && is_btb(all.btb);
         (sound && all.check().is_ok()).then_some(all)
