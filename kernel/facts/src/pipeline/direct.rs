@@ -17,6 +17,8 @@ const DISTANCES: u32 = 4;
 /// Fewest and most jumps of a loop. No known table has fewer, and few have as many.
 const FEWEST: u32 = 8;
 const MOST: u32 = 16 << 10;
+/// So many jumps and fewer are tried in steps of a half, more only in doubles.
+const LONGEST_STEPS: u32 = 4096;
 /// Jumps of which the time is taken, at least, and rounds of them.
 const JUMPS: u32 = 4096;
 const FEWEST_ROUNDS: u32 = 3;
@@ -79,7 +81,9 @@ impl<P: CodeProbe> Loops<'_, P> {
         let one = self.round(1);
         let doubles = (0..).map(|power| FEWEST << power);
         let numbers = doubles.flat_map(|double| [double, double + double / 2]);
-        let numbers = numbers.take_while(|jumps| *jumps <= most);
+        // Writing the longest loops takes most of the time.
+        let numbers = numbers.filter(|jumps| *jumps <= LONGEST_STEPS || jumps.is_power_of_two());
+        let numbers = numbers.take_while(|jumps| *jumps < most).chain([most]);
         let rounds: Vec<Round> = numbers.map(|jumps| self.round(jumps)).collect();
         let each = |round: &Round| round.each(one);
         let evidence: Vec<[u64; 2]> =
