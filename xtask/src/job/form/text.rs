@@ -3,11 +3,13 @@
 use super::FormError;
 use super::address::Address;
 use super::branch;
+use super::compatibility;
 use super::encoding::Encoding;
 use super::evex;
 use super::privileged;
 use super::registers::{Kind, Reg};
 use super::stack;
+use protocol::bits::Bits;
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +24,8 @@ pub struct Form {
     pub operands: Vec<Operand>,
     /// The one encoding that it is bound to; otherwise the assembler chooses one.
     pub encoding: Option<Encoding>,
+    /// Which code it is of.
+    pub bits: Bits,
 }
 
 /// One operand of a form.
@@ -125,7 +129,8 @@ impl FromStr for Form {
 
     fn from_str(text: &str) -> Result<Self, FormError> {
         let lower = text.trim().to_lowercase();
-        let (head, rest) = split(&lower);
+        let (lower, bits) = compatibility::marked(&lower);
+        let (head, rest) = split(lower);
         if head.is_empty() {
             return Err(FormError::Empty);
         }
@@ -182,10 +187,17 @@ impl FromStr for Form {
             }
         });
         let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        if bits == Bits::Compatibility {
+            let lacking = operands.iter().find_map(|one| Some((one, compatibility::lacks(one)?)));
+            if let Some((operand, why)) = lacking {
+                return Err(part(&text_of(operand), why));
+            }
+        }
         operands.append(&mut added);
         operands.extend(mask);
-        let encoding = branch::bound(head, &operands).map_err(|(word, why)| part(&word, why))?;
-        Ok(Self { mnemonic: head.to_string(), operands, encoding })
+        let encoding = branch::bound(head, &operands, bits);
+        let encoding = encoding.map_err(|(word, why)| part(&word, why))?;
+        Ok(Self { mnemonic: head.to_string(), operands, encoding, bits })
     }
 }
 
@@ -218,9 +230,10 @@ impl fmt::Display for Form {
             write!(f, " {}", evex::join(&self.operands, texts))?;
         }
         match self.encoding.filter(|encoding| encoding.named) {
-            Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string()),
-            None => Ok(()),
+            Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string())?,
+            None => {}
         }
+        if self.is_narrow() { write!(f, " {}", compatibility::SUFFIX) } else { Ok(()) }
     }
 }
 
@@ -337,6 +350,14 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
+        // Bounds 0 and 1, which 1 lies between.
+        if self.mnemonic == "bound" {
+            return if self.memory().is_some_and(|(_, bits)| bits == Some(32)) {
+                1 << 16
+            } else {
+                1 << 32
+            };
+        }
         if let (true, Some((_, bits))) = (stack::takes_floats(&self.mnemonic), self.memory()) {
             return stack::one(bits);
         }

@@ -104,17 +104,12 @@ fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<
         K::seg_rSI | K::es_rDI | K::seg_rDI | K::seg_rBX_al => {
             refused("it accesses memory that no operand names, and moves the pointers to it")
         }
-        K::br64_1 => Ok(branch::operands(code, 8)),
-        K::br64_4 => Ok(branch::operands(code, 32)),
+        K::br64_1 | K::br32_1 => Ok(branch::operands(code, 8)),
+        K::br64_4 | K::br32_4 => Ok(branch::operands(code, 32)),
         K::br16_1 | K::br16_2 => refused("its target is cut to 16 bits"),
-        K::br32_1
-        | K::br32_4
-        | K::xbegin_2
-        | K::xbegin_4
-        | K::brdisp_2
-        | K::brdisp_4
-        | K::farbr2_2
-        | K::farbr4_2 => refused("it leaves the straight line"),
+        K::xbegin_2 | K::xbegin_4 | K::brdisp_2 | K::brdisp_4 | K::farbr2_2 | K::farbr4_2 => {
+            refused("it leaves the straight line")
+        }
         K::mem_offs => refused("its address stands in the instruction"),
         K::r16_reg_mem | K::r32_reg_mem | K::r64_reg_mem => {
             refused("a register of it is a pointer to memory that it writes")
