@@ -97,6 +97,9 @@ pub fn parse(word: &str) -> Option<Operand> {
     found.map(|(bits, taken)| Operand::Branch { bits, taken })
 }
 
+/// What only 32-bit code has, as JCXZ.
+const ONLY_NARROW: &str = "a target of 32-bit code, which a form ends in `[32-bit]` for";
+
 /// The encoding that a form with a target is bound to: an assembler would choose the shortest.
 ///
 /// # Errors
@@ -108,13 +111,12 @@ pub fn bound(
 ) -> Result<Option<Encoding>, (String, &'static str)> {
     let Some(target @ &Operand::Branch { bits, taken }) = all.first() else { return Ok(None) };
     let word = text(bits, taken);
-    let narrow = code == Bits::SixtyFour && encoding(mnemonic, bits, Bits::Compatibility).is_some();
-    let no_target = if narrow {
-        "a target of 32-bit code, which `[32-bit]` at the end of the form stands for"
-    } else {
-        "no target of this instruction"
-    };
-    let code = encoding(mnemonic, bits, code).ok_or_else(|| (word.clone(), no_target))?;
+    let no_target = "no target of this instruction";
+    let found = encoding(mnemonic, bits, code).ok_or_else(|| {
+        let narrow = encoding(mnemonic, bits, Bits::Compatibility).is_some();
+        (word.clone(), if narrow { ONLY_NARROW } else { no_target })
+    });
+    let code = found?;
     let known = operands(code, bits);
     if !known.contains(target) || all.len() > 1 {
         let either = known.len() > 1 && all.len() == 1;

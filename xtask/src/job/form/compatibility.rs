@@ -155,3 +155,6 @@ pub fn unsafe_here(instruction: &Instruction) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
