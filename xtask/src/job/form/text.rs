@@ -350,13 +350,9 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
-        // Bounds 0 and 1, which 1 lies between.
-        if self.mnemonic == "bound" {
-            return if self.memory().is_some_and(|(_, bits)| bits == Some(32)) {
-                1 << 16
-            } else {
-                1 << 32
-            };
+        // The lower bound 0 and the upper bound 1.
+        if let ("bound", Some((_, bits))) = (&*self.mnemonic, self.register(0)) {
+            return 1 << bits;
         }
         if let (true, Some((_, bits))) = (stack::takes_floats(&self.mnemonic), self.memory()) {
             return stack::one(bits);

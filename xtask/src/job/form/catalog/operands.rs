@@ -1,6 +1,7 @@
 //! Operand classes of an encoding.
 
 use crate::job::form::branch;
+use crate::job::form::compatibility;
 use crate::job::form::privileged;
 use crate::job::form::registers::Kind;
 use crate::job::form::text::Operand;
@@ -86,7 +87,13 @@ fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<
         K::seg_reg | K::es | K::cs | K::ss | K::ds | K::fs | K::gs => {
             refused("it works on a segment register")
         }
-        K::cr_reg => Ok(privileged::registers("cr")),
+        // 32-bit code has no CR8.
+        K::cr_reg => {
+            let all = privileged::registers("cr").into_iter();
+            Ok(all
+                .filter(|one| code.op_code().mode64() || compatibility::lacks(one).is_none())
+                .collect())
+        }
         K::dr_reg => Ok(privileged::registers("dr")),
         K::tr_reg => refused("it is privileged, and works on the machine's state"),
         K::st0 => one(fixed("st0")),

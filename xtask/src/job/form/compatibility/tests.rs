@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::file;
+use crate::job::form::catalog;
 use crate::job::form::expand;
 use crate::job::form::tests::{chains_lead_back, expanded, none_waits};
 use iced_x86::{CodeSize, Decoder, DecoderOptions};
@@ -82,4 +83,40 @@ fn n3_instructions_of_32_bit_code_wait_for_none_of_the_others() {
     let forms = marked_all(&FORMS);
     let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
     none_waits(&forms, 2);
+}
+
+#[test]
+fn tmp_catalog() {
+    let all = catalog::in_code_of(Bits::Compatibility);
+    let mut reasons = std::collections::BTreeMap::<String, Vec<String>>::new();
+    let mut measured = 0;
+    let mut long = 0;
+    for entry in &all {
+        let of = catalog::measure(entry);
+        if of.made.is_empty() {
+            reasons.entry(of.missing[0].reason.clone()).or_default().push(entry.name.clone());
+        } else {
+            measured += 1;
+        }
+        for made in of.made {
+            long = long.max(made.case.to_string().len());
+        }
+    }
+    println!("{} {measured} longest {long} of {}", all.len(), protocol::limits::MAX_NAME_BYTES);
+    for (reason, names) in reasons {
+        println!(
+            "{:5} {reason}: {}",
+            names.len(),
+            names.join(" | ").chars().take(500).collect::<String>()
+        );
+    }
+    for entry in &all {
+        if entry.code.op_code().mode64() {
+            continue;
+        }
+        let of = catalog::measure(entry);
+        if let Some(last) = of.made.last() {
+            println!("{} | {}", last.case, last.body.lines().next().unwrap());
+        }
+    }
 }
