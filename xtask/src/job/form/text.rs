@@ -229,9 +229,8 @@ impl fmt::Display for Form {
             let texts = self.operands.iter().map(text_of).collect();
             write!(f, " {}", evex::join(&self.operands, texts))?;
         }
-        match self.encoding.filter(|encoding| encoding.named) {
-            Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string())?,
-            None => {}
+        if let Some(encoding) = self.encoding.filter(|encoding| encoding.named) {
+            write!(f, " [{}]", encoding.code.op_code().op_code_string())?;
         }
         if self.is_narrow() { write!(f, " {}", compatibility::SUFFIX) } else { Ok(()) }
     }
