@@ -54,6 +54,7 @@ mod memory;
 mod metrics;
 mod moving;
 mod named_events;
+mod narrow_forms;
 mod network_boot;
 mod objects;
 mod old_machines;

@@ -1,6 +1,7 @@
 //! `instructions`: the table of all instruction forms.
 
 use clap::{Args, ValueEnum};
+use protocol::bits::Bits;
 use std::path::PathBuf;
 
 /// Arguments of `instructions`.
@@ -19,6 +20,9 @@ pub struct Instructions {
     /// Only forms of this extension, such as AVX2; may be given several times.
     #[arg(long = "extension", value_name = "NAME")]
     pub extensions: Vec<String>,
+    /// Forms of 64-bit code or of 32-bit code (compatibility mode). Default: 64.
+    #[arg(long, value_name = "64|32")]
+    pub bits: Option<Bits>,
     /// Only forms in this state; may be given several times.
     #[arg(long = "state", value_enum, value_name = "STATE")]
     pub states: Vec<FormState>,

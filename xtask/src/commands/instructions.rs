@@ -6,7 +6,12 @@ use crate::instructions::{self, Table};
 use crate::job::form::catalog::Selection;
 use crate::render::Width;
 use crate::{Failure, Result, output, page};
+use protocol::bits::Bits;
 use std::path::PathBuf;
+
+/// Readers of that file take every form in it as one of 64-bit code.
+const NO_XML: &str =
+    "--format xml: the layout of uops.info's file has forms of 64-bit code only, and --bits is 32";
 
 /// Runs the command.
 ///
@@ -14,7 +19,11 @@ use std::path::PathBuf;
 /// A report that cannot be read or does not fit to the others, or an extension that there is not.
 pub fn run(arguments: &Instructions) -> Result<u8> {
     let selection = Selection { extensions: arguments.extensions.clone(), ..Selection::default() };
-    let entries = selection.of(instructions::catalog()).map_err(Failure::Usage)?;
+    let bits = arguments.bits.unwrap_or_default();
+    if arguments.format == InstructionsFormat::Xml && bits == Bits::Compatibility {
+        return Err(Failure::Usage(NO_XML.to_string()));
+    }
+    let entries = selection.of(instructions::catalog(bits)).map_err(Failure::Usage)?;
     let mut table = instructions::list(&entries);
     if !arguments.reports.is_empty() {
         table = joined(table, &arguments.reports, arguments.out.as_deref())?;

@@ -12,6 +12,7 @@ pub use render::{csv, json, summary, table};
 pub use state::{Lack, Line, State};
 
 use crate::job::form::catalog::{self, Entry};
+use protocol::bits::Bits;
 
 /// The table.
 #[derive(Clone, Debug, Default)]
@@ -30,10 +31,10 @@ pub fn list(entries: &[Entry]) -> Table {
     Table { lines: entries.iter().map(state::open).collect(), ..Table::default() }
 }
 
-/// The whole catalog.
+/// The whole catalog of 64-bit or 32-bit code.
 #[must_use]
-pub fn catalog() -> Vec<Entry> {
-    catalog::all()
+pub fn catalog(bits: Bits) -> Vec<Entry> {
+    catalog::in_code_of(bits)
 }
 
 impl Table {

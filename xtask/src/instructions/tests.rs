@@ -9,7 +9,7 @@ use protocol::record::{
 fn entries() -> Vec<Entry> {
     let wanted =
         ["add r64, r64", "lock add m64, r64", "xor r64, r64", "vaddps zmm, zmm, zmm", "hlt"];
-    let all = catalog();
+    let all = catalog(Bits::SixtyFour);
     let found = wanted.iter().map(|name| {
         let is =
             |entry: &&Entry| entry.name.eq_ignore_ascii_case(name) || entry.name.starts_with(name);

@@ -9,6 +9,8 @@ use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::form::catalog::Selection;
 use crate::job::form::{Form, Wanted};
+use crate::job::schema::Width;
+use protocol::bits::Bits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -33,6 +35,9 @@ pub(crate) struct RawForms {
     /// The ports of their micro-operations, too: by events of the ports where the processor has them, else by throughput as far as that tells. Takes an item for each form and each of 13 blocking instructions. Default: false.
     #[serde(default)]
     ports: bool,
+    /// The forms are of 64-bit or of 32-bit code. Default: 64.
+    #[schemars(with = "Option<Width>")]
+    bits: Option<Bits>,
     unroll: Option<u32>,
     warmup: Option<u32>,
     runs: Option<u32>,
@@ -108,6 +113,7 @@ pub(super) fn characterise(
         ports: raw.ports,
     };
     let options = RawSnippet {
+        bits: raw.bits,
         unroll: raw.unroll,
         warmup: raw.warmup,
         runs: raw.runs,

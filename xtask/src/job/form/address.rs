@@ -1,6 +1,7 @@
 //! The address of a memory operand.
 
 use super::registers::Reg;
+use protocol::bits::Bits;
 use std::fmt;
 
 /// A base register and a displacement from it.
@@ -10,21 +11,20 @@ pub struct Address {
     pub base: Reg,
     /// Bytes from there.
     pub displacement: u32,
+    /// Of the code that has it.
+    pub bits: Bits,
 }
 
 impl Address {
-    /// Where a register points to.
-    pub const fn at(base: Reg) -> Self {
-        Self { base, displacement: 0 }
+    /// The width of its base.
+    pub fn width(self) -> u16 {
+        self.bits.number().into()
     }
 }
 
-/// R14 points to the memory of a snippet.
-pub const MEMORY: Address = Address::at(Reg::general(14));
-
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.name(64))?;
+        f.write_str(&self.base.name(self.width()))?;
         match self.displacement {
             0 => Ok(()),
             bytes => write!(f, " + {bytes}"),

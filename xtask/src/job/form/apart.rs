@@ -1,6 +1,6 @@
 //! Throughput: instructions of a form that do not wait for each other.
 
-use super::address::{Address, MEMORY};
+use super::address::Address;
 use super::chain::Made;
 use super::effects::Effects;
 use super::registers::{Free, Kind, Reg};
@@ -31,24 +31,28 @@ pub fn independent(
     most: Option<usize>,
     line: usize,
 ) -> Result<Apart, FormError> {
-    let registers = |index: usize| form.register(index).map(|(kind, _)| kind);
     let written = |index: &usize| effects.operands[*index].write;
     let indices = 0..form.operands.len();
     // What is only read is shared: nothing writes to it, so nobody waits for it.
     let mut shared = vec![None; form.operands.len()];
     for index in indices.clone().filter(|index| !written(index)) {
-        if let Some(kind) = registers(index) {
+        if let Some(register) = form.register(index) {
             let none = || effects::refused(form, "it has more operands than there are registers");
-            shared[index] = Some(free.take(kind).ok_or_else(none)?);
+            shared[index] = Some(free.take(register).ok_or_else(none)?);
         }
     }
-    let own: Vec<(usize, Kind)> =
-        indices.filter(written).filter_map(|index| Some((index, registers(index)?))).collect();
-    let is_vector = own.iter().any(|(_, kind)| *kind == Kind::Vector);
+    let own = indices.filter(written).filter_map(|index| Some((index, form.register(index)?)));
+    let own: Vec<(usize, (Kind, u16))> = own.collect();
+    let is_vector = own.iter().any(|(_, (kind, _))| *kind == Kind::Vector);
     let mut most = most.unwrap_or(if is_vector { MOST_VECTOR } else { MOST });
-    for (_, kind) in &own {
-        let needed = own.iter().filter(|(_, other)| other == kind).count();
-        most = most.min(free.left(*kind) / needed);
+    for (_, register) in &own {
+        let needed = own.iter().filter(|(_, other)| other.0 == register.0).count();
+        most = most.min(free.left(*register) / needed);
+    }
+    let waits = own.iter().any(|(index, _)| effects.operands[*index].read);
+    if most == 1 && waits && form.is_narrow() {
+        let reason = "no register is left for a second one, so that each waits for the one before";
+        return Err(effects::refused(form, reason));
     }
     if most == 0 {
         return Err(effects::refused(form, "no register is left for its result"));
@@ -56,8 +60,8 @@ pub fn independent(
     let (mut instructions, mut used) = (Vec::new(), Vec::new());
     for copy in 0..most {
         let mut registers = shared.clone();
-        for &(index, kind) in &own {
-            registers[index] = free.take(kind);
+        for &(index, register) in &own {
+            registers[index] = free.take(register);
         }
         let operands = registers.iter().enumerate();
         used.extend(operands.filter_map(|(index, reg)| {
@@ -65,7 +69,7 @@ pub fn independent(
             (*reg).map(|reg: Reg| (reg, bits))
         }));
         let displacement = (STRIDE * (line + copy)) as u32;
-        instructions.push(form.with(&registers, Address { displacement, ..MEMORY }));
+        instructions.push(form.with(&registers, Address { displacement, ..form.place() }));
     }
     used.sort_by_key(|(reg, _)| reg.number);
     used.dedup();
@@ -94,7 +98,7 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     if form.indexed().is_some() {
         return vsib::throughput(form, effects);
     }
-    let mut free = Free::without(&effects.taken());
+    let mut free = Free::of(form, &effects.taken());
     let apart = independent(form, effects, &mut free, None, 0)?;
     let chained = |(reg, access): &(Reg, effects::Access)| access.both() && reg.kind == Kind::X87;
     // FXCH only renames ST(0).
@@ -114,11 +118,10 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
 /// Implicit registers and flags that go from one instruction to the next get new values in between. Pointers do not: the
 /// instruction needs them.
 fn breaks(form: &Form, effects: &Effects) -> (Vec<String>, Vec<String>) {
-    let changed = effects
-        .implicit
-        .iter()
-        .filter(|(reg, access)| access.both() && !reg.is_pointer() && reg.kind != Kind::X87);
-    let registers = changed.map(|(reg, _)| (start::load_implicit(form, *reg), reg.to_string()));
-    let flags = effects.flags.both().then(|| ("test r14, r14".to_string(), "flags".to_string()));
+    let changed = effects.implicit.iter().filter(|(reg, access)| {
+        access.both() && !reg.is_pointer(form.bits) && reg.kind != Kind::X87
+    });
+    let registers = changed.map(|(reg, _)| (start::load_implicit(form, *reg), form.named(*reg)));
+    let flags = effects.flags.both().then(|| (form.new_flags(), "flags".to_string()));
     registers.chain(flags).unzip()
 }

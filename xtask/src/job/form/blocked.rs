@@ -89,7 +89,7 @@ fn repeatable(form: &Form, effects: &Effects) -> Result<(), FormError> {
 /// The form alone. Nothing is written anew in between: that would take ports.
 pub fn alone(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     repeatable(form, effects)?;
-    let mut free = Free::without(&effects.taken());
+    let mut free = Free::of(form, &effects.taken());
     let apart = apart::independent(form, effects, &mut free, None, 0)?;
     let init = apart.init(form, effects, 0);
     Ok(made(form, apart.instructions.len(), init, apart.instructions))
@@ -127,7 +127,7 @@ fn mixed(
     rows: usize,
 ) -> Result<Made, FormError> {
     repeatable(form, effects)?;
-    let mut free = Free::without(&[effects.taken(), its.taken()].concat());
+    let mut free = Free::of(form, &[effects.taken(), its.taken()].concat());
     let own = apart::independent(form, effects, &mut free, Some(different), 0)?;
     // The form's init code uses these, and comes last.
     free.forbid(&[0, 1, 2].map(Reg::general));

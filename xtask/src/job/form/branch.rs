@@ -3,14 +3,16 @@
 //!
 //! A conditional one has its flags from one comparison at the start of a body.
 
-use super::address::MEMORY;
 use super::chain::Made;
 use super::effects::{Effects, refused};
 use super::encoding::Encoding;
 use super::registers::Reg;
 use super::text::Operand;
 use super::{Case, Form, FormError, case};
-use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic, OpCodeOperandKind};
+use iced_x86::{
+    Code, ConditionCode, FlowControl, Instruction, Mnemonic, OpCodeOperandKind, OpKind,
+};
+use protocol::bits::Bits;
 
 /// Branches in a body: the comparison is one of 17 instructions.
 const COPIES: usize = 16;
@@ -20,7 +22,8 @@ const COPIES: usize = 16;
 /// # Errors
 /// It goes to where nothing leads back from.
 pub fn check(instruction: &Instruction) -> Result<bool, &'static str> {
-    let near = matches!(instruction.code(), Code::Jmp_rm64 | Code::Call_rm64 | Code::Retnq);
+    let near =
+        matches!(instruction.code(), Code::Jmp_rm64 | Code::Call_rm64 | Code::Retnq | Code::Retnd);
     match instruction.flow_control() {
         FlowControl::Next => Ok(false),
         FlowControl::ConditionalBranch
@@ -39,14 +42,40 @@ pub fn check(instruction: &Instruction) -> Result<bool, &'static str> {
 }
 
 /// The encoding of a branch whose target stands in it, by the name and the width that a form has.
-pub fn encoding(mnemonic: &str, bits: u16) -> Option<Code> {
+pub fn encoding(mnemonic: &str, bits: u16, code: Bits) -> Option<Code> {
     use OpCodeOperandKind as K;
-    let wanted = if bits == 8 { K::br64_1 } else { K::br64_4 };
-    Code::values().find(|code| {
+    let wanted = match (code, bits) {
+        (Bits::SixtyFour, 8) => K::br64_1,
+        (Bits::SixtyFour, _) => K::br64_4,
+        (Bits::Compatibility, 8) => K::br32_1,
+        (Bits::Compatibility, _) => K::br32_4,
+    };
+    let mut all = Code::values().filter(|code| {
         let is = |kinds: &[OpCodeOperandKind]| kinds == [wanted];
         is(code.op_code().op_kinds())
             && format!("{:?}", code.mnemonic()).eq_ignore_ascii_case(mnemonic)
-    })
+    });
+    match code {
+        Bits::SixtyFour => all.next(),
+        // LOOP counts in ECX, or by a prefix in CX.
+        Bits::Compatibility => all.max_by_key(|code| code.op_code().address_size()),
+    }
+}
+
+/// What iced-x86 has a target as.
+pub fn op_kind(bits: Bits) -> OpKind {
+    match bits {
+        Bits::SixtyFour => OpKind::NearBranch64,
+        Bits::Compatibility => OpKind::NearBranch32,
+    }
+}
+
+/// Sets the target.
+pub fn lead(instruction: &mut Instruction, target: u64, bits: Bits) {
+    match bits {
+        Bits::SixtyFour => instruction.set_near_branch64(target),
+        Bits::Compatibility => instruction.set_near_branch32(target as u32),
+    }
 }
 
 /// A target as a form has it.
@@ -68,15 +97,26 @@ pub fn parse(word: &str) -> Option<Operand> {
     found.map(|(bits, taken)| Operand::Branch { bits, taken })
 }
 
+/// What only 32-bit code has, as JCXZ.
+const ONLY_NARROW: &str = "a target of 32-bit code, which a form ends in `[32-bit]` for";
+
 /// The encoding that a form with a target is bound to: an assembler would choose the shortest.
 ///
 /// # Errors
 /// The target, and why the instruction has none of this kind.
-pub fn bound(mnemonic: &str, all: &[Operand]) -> Result<Option<Encoding>, (String, &'static str)> {
+pub fn bound(
+    mnemonic: &str,
+    all: &[Operand],
+    code: Bits,
+) -> Result<Option<Encoding>, (String, &'static str)> {
     let Some(target @ &Operand::Branch { bits, taken }) = all.first() else { return Ok(None) };
     let word = text(bits, taken);
     let no_target = "no target of this instruction";
-    let code = encoding(mnemonic, bits).ok_or_else(|| (word.clone(), no_target))?;
+    let found = encoding(mnemonic, bits, code).ok_or_else(|| {
+        let narrow = encoding(mnemonic, bits, Bits::Compatibility).is_some();
+        (word.clone(), if narrow { ONLY_NARROW } else { no_target })
+    });
+    let code = found?;
     let known = operands(code, bits);
     if !known.contains(target) || all.len() > 1 {
         let either = known.len() > 1 && all.len() == 1;
@@ -100,7 +140,7 @@ pub fn operands(code: Code, bits: u16) -> Vec<Operand> {
 
 /// Bytes between a branch and what it leads to: a call goes beyond the jump that its return comes to.
 pub fn distance(code: Code) -> u64 {
-    let is_call = matches!(code, Code::Call_rel32_64);
+    let is_call = matches!(code, Code::Call_rel32_64 | Code::Call_rel32_32);
     if is_call { JUMP_BYTES } else { 0 }
 }
 
@@ -120,6 +160,14 @@ struct Branch {
 
 /// Zero, one and the least number, for comparisons.
 const INIT: &str = "xor r8d, r8d\nmov r9d, 1\nmov r10d, 0x80000000\n";
+
+/// The same code in registers of 32-bit code.
+fn narrow(form: &Form, line: &str) -> String {
+    match form.is_narrow() {
+        true => line.replace("r8d", "esi").replace("r9d", "edi").replace("r10d", "ebp"),
+        false => line.to_string(),
+    }
+}
 
 /// Comparisons of these, with ZF, PF, CF, OF and SF after them.
 const COMPARISONS: [(&str, [bool; 5]); 4] = [
@@ -169,15 +217,17 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     });
     branch.taken = taken.unwrap_or(true);
     let (own, with) = branch.once(form);
+    let base = form.base();
     let flags = effects.flags.read.then(|| branch.flags(form)).transpose()?;
     let lines =
-        flags.iter().copied().map(String::from).chain((0..COPIES).flat_map(|_| own.clone()));
+        flags.iter().map(|line| narrow(form, line)).chain((0..COPIES).flat_map(|_| own.clone()));
     let body = lines.collect::<Vec<_>>().join("\n");
     let counter = match branch.mnemonic {
-        Mnemonic::Jrcxz | Mnemonic::Jecxz => u32::from(!branch.taken),
+        Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz => u32::from(!branch.taken),
         _ => 0,
     };
-    let init = format!("{INIT}mov ecx, {counter}\nmov [r14], r14\n");
+    let init = format!("{}mov ecx, {counter}\nmov [{base}], {base}\n", narrow(form, INIT));
+    let with = with.iter().map(|one| form.beside(one)).collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };
     let breaking = flags.iter().map(|_| "flags".to_string()).collect();
     Ok(Made { case: Case { form: form.to_string(), kind, breaking }, init, body })
@@ -197,7 +247,7 @@ impl Branch {
         let r11 = Reg::general(11);
         let registers: Vec<_> =
             (0..form.operands.len()).map(|index| form.register(index).map(|_| r11)).collect();
-        let own = form.with(&registers, MEMORY);
+        let own = form.with(&registers, form.place());
         let memory = form.memory().is_some();
         let (mut before, mut with): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
         // Bytes of `jmp r11`, `jmp [r14]` and the calls are 3; the store before them has 3, too.

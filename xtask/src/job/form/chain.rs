@@ -4,9 +4,8 @@
 //! Which results depend on which sources iced-x86 does not say; each is taken to depend on each, which holds for all but
 //! a few instructions (XCHG is one).
 
-use super::address::Address;
 use super::effects::{Access, Effects};
-use super::registers::{Free, Reg};
+use super::registers::{Free, Kind, Reg};
 use super::text::Operand;
 use super::way::{self, End, Way};
 use super::{Case, Form, case, stack, start, vsib};
@@ -102,7 +101,7 @@ impl Chains<'_> {
         let registers = operands.filter(|&i| self.form.register(i).is_some()).map(Place::Operand);
         let memory = self.form.memory().map(|_| [Place::Address, Place::Memory]);
         let implicit = self.effects.implicit.iter().map(|(reg, _)| *reg);
-        let implicit = implicit.filter(|reg| !reg.is_pointer()).map(Place::Implicit);
+        let implicit = implicit.filter(|reg| !reg.is_pointer(self.form.bits)).map(Place::Implicit);
         let all = registers.chain(memory.into_iter().flatten()).chain(implicit);
         all.chain([Place::Flags]).collect()
     }
@@ -127,7 +126,7 @@ impl Chains<'_> {
             Place::Operand(index) => (index + 1).to_string(),
             Place::Address => "address".to_string(),
             Place::Memory => "memory".to_string(),
-            Place::Implicit(reg) => reg.to_string(),
+            Place::Implicit(reg) => self.form.named(reg),
             Place::Flags => "flags".to_string(),
         }
     }
@@ -142,26 +141,31 @@ impl Chains<'_> {
         if effects.hidden_memory {
             return Err(HIDDEN.to_string());
         }
-        let mut free = Free::without(&effects.taken());
+        let mut free = Free::of(form, &effects.taken());
         let none = || "no register is left".to_string();
+        let renamed = self.renamed(from, to);
+        // Both names of one register have to be there.
+        let shares: Vec<usize> = renamed.iter().flat_map(|&(one, other)| [one, other]).collect();
+        let widths = shares.iter().filter_map(|&index| form.register(index));
+        let least = widths.map(|(_, bits)| bits).min().unwrap_or_default();
         let mut registers = Vec::new();
         for index in 0..form.operands.len() {
             registers.push(match form.register(index) {
-                Some((kind, _)) => Some(free.take(kind).ok_or_else(none)?),
+                Some((kind, bits)) => {
+                    let bits = if shares.contains(&index) { least } else { bits };
+                    Some(free.take((kind, bits)).ok_or_else(none)?)
+                }
                 None => None,
             });
         }
-        let renamed = self.renamed(from, to);
         if let Some((source, destination)) = renamed {
             registers[source] = registers[destination];
         }
         let chases = self.chases(from, to);
         let address = match (from, chases) {
             (Place::Address, Some(destination)) => registers[destination].ok_or_else(none)?,
-            (Place::Address, None) => {
-                free.take(super::registers::Kind::General).ok_or_else(none)?
-            }
-            _ => Reg::general(14),
+            (Place::Address, None) => free.take((Kind::General, form.word())).ok_or_else(none)?,
+            _ => form.pointer(),
         };
         let direct = from == to || renamed.is_some() || chases.is_some();
         let end = |place| self.end(place, &registers, address);
@@ -170,14 +174,14 @@ impl Chains<'_> {
             false => way::back(form, end(to)?, end(from)?, &mut free)?,
         };
         let (breaks, breaking) = self.breaks(from, &registers, &way)?;
-        let instruction = form.with(&registers, Address::at(address));
+        let instruction = form.with(&registers, form.at(address));
         let lines = std::iter::once(instruction).chain(way.lines).chain(breaks);
         let body = lines.collect::<Vec<_>>().join("\n");
         let mut init = self.init(&registers);
         if from == Place::Address {
-            init += &format!("lea {}, [r14]\n", address.name(64));
+            init += &format!("lea {}, [{}]\n", address.name(form.word()), form.base());
             if chases.is_some() && form.mnemonic == "mov" {
-                init += "mov [r14], r14\n";
+                init += &format!("mov [{0}], {0}\n", form.base());
             }
         }
         let (from, to) = (self.name(from), self.name(to));
@@ -212,7 +216,7 @@ impl Chains<'_> {
     fn chases(&self, from: Place, to: Place) -> Option<usize> {
         let Place::Operand(destination) = to else { return None };
         let register = self.form.register(destination)?;
-        let whole = register == (super::registers::Kind::General, 64);
+        let whole = register == (Kind::General, self.form.word());
         let takes = matches!(&*self.form.mnemonic, "mov" | "lea");
         (from == Place::Address && whole && takes).then_some(destination)
     }
@@ -225,7 +229,7 @@ impl Chains<'_> {
                 End::Register(reg, bits, true)
             }
             Place::Implicit(reg) => {
-                let bits = if reg.kind == super::registers::Kind::Vector { 128 } else { 64 };
+                let bits = if reg.kind == Kind::Vector { 128 } else { self.form.word() };
                 End::Register(reg, bits, false)
             }
             Place::Address => End::Address(address),
@@ -257,9 +261,8 @@ impl Chains<'_> {
                     registers[index].map(|reg| start::load(self.form, reg, bits))
                 }
                 Place::Implicit(reg) if access.both() => Some(start::load_implicit(self.form, reg)),
-                // R14 is ready from the start.
                 Place::Flags if access.read && (access.write || way.writes_flags) => {
-                    Some("test r14, r14".to_string())
+                    Some(self.form.new_flags())
                 }
                 _ => None,
             };
@@ -278,7 +281,7 @@ impl Chains<'_> {
             Place::Implicit(reg) => Some(reg.kind),
             Place::Address | Place::Memory | Place::Flags => None,
         };
-        kind == Some(super::registers::Kind::X87)
+        kind == Some(Kind::X87)
     }
 }
 
@@ -297,13 +300,13 @@ pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
     if unique || effects.hidden_memory || (0..form.operands.len()).filter(same).count() < 2 {
         return None;
     }
-    let mut free = Free::without(&effects.taken());
-    let shared = free.take(kind.0)?;
+    let mut free = Free::of(form, &effects.taken());
+    let shared = free.take(kind)?;
     let mut registers = Vec::new();
     for index in 0..form.operands.len() {
         registers.push(match form.register(index) {
             Some(_) if same(&index) => Some(shared),
-            Some((other, _)) => Some(free.take(other)?),
+            Some(other) => Some(free.take(other)?),
             None => None,
         });
     }
@@ -312,7 +315,7 @@ pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
     let apart: Vec<Option<Reg>> =
         registers.iter().map(|reg| reg.filter(|reg| *reg != shared)).collect();
     let (breaks, breaking) = chains.breaks(from, &apart, &Way::default()).ok()?;
-    let lines = std::iter::once(form.with(&registers, super::address::MEMORY)).chain(breaks);
+    let lines = std::iter::once(form.with(&registers, form.place())).chain(breaks);
     let body = lines.collect::<Vec<_>>().join("\n");
     let init = chains.init(&registers);
     let case = Case { form: form.to_string(), kind: case::Kind::SameRegister, breaking };

@@ -1,15 +1,16 @@
 //! What an instruction reads and writes, found by assembling one and looking at it.
 
-use super::address::MEMORY;
 use super::branch;
+use super::compatibility;
 use super::privileged::{self, Undone};
-use super::registers::{Free, Reg};
+use super::registers::{Free, Kind, Reg};
 use super::stack::Stack;
 use super::{Form, FormError};
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
     RflagsBits,
 };
+use protocol::bits::Bits;
 
 /// What happens to a thing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,14 +57,17 @@ pub struct Effects {
 /// Registers of an instruction that is only looked at: no operand shares one.
 pub fn probe(form: &Form) -> Result<(Vec<Option<Reg>>, String), FormError> {
     // An implicit register could be any of the old ones.
-    let mut free = Free::without(&[0, 1, 2].map(Reg::general));
+    let mut free = Free::of(form, &[0, 1, 2].map(Reg::general));
+    // In 32-bit code only old ones have bytes: BL and DL, which no instruction uses without naming them.
+    let mut bytes = [3, 2].map(Reg::general).into_iter().filter(|_| form.is_narrow());
     let registers = (0..form.operands.len()).map(|index| {
-        let Some((kind, _)) = form.register(index) else { return Ok(None) };
+        let Some(register) = form.register(index) else { return Ok(None) };
         let reason = "it has more operands than there are registers";
-        free.take(kind).map(Some).ok_or_else(|| refused(form, reason))
+        let byte = if register == (Kind::General, 8) { bytes.next() } else { None };
+        byte.or_else(|| free.take(register)).map(Some).ok_or_else(|| refused(form, reason))
     });
     let registers = registers.collect::<Result<Vec<_>, _>>()?;
-    let text = form.with(&registers, MEMORY);
+    let text = form.with(&registers, form.place());
     Ok((registers, text))
 }
 
@@ -78,10 +82,16 @@ impl Effects {
     /// It is an instruction that cannot be measured by itself.
     pub fn of(form: &Form, registers: &[Option<Reg>], code: &[u8]) -> Result<Self, FormError> {
         let all: Vec<Instruction> =
-            Decoder::with_ip(64, code, 0, DecoderOptions::NONE).into_iter().collect();
-        let [instruction] = all[..] else {
+            Decoder::with_ip(form.word().into(), code, 0, DecoderOptions::NONE)
+                .into_iter()
+                .collect();
+        let [mut instruction] = all[..] else {
             return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
         };
+        if let Some(reason) = compatibility::unsafe_here(&instruction).filter(|_| form.is_narrow())
+        {
+            return Err(refused(form, reason));
+        }
         let branch = branch::check(&instruction).map_err(|reason| refused(form, reason))?;
         let undone = privileged::of(&instruction);
         if undone.is_none() && instruction.is_privileged() {
@@ -98,6 +108,14 @@ impl Effects {
             undone,
             ..Self::default()
         };
+        let apart;
+        let registers = match form.bits {
+            Bits::SixtyFour => registers,
+            Bits::Compatibility => {
+                apart = compatibility::apart(form, &mut instruction, registers);
+                &apart
+            }
+        };
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(&instruction);
         for used in info.used_registers() {
@@ -111,13 +129,14 @@ impl Effects {
             }
         }
         let memory = form.memory().map(|(index, _)| index);
+        let is_pointer = |reg: Option<Reg>| reg.is_some_and(|reg| reg.is_pointer(form.bits));
         for used in info.used_memory() {
             let hidden = Reg::of(used.base()).filter(|reg| *reg != Reg::general(14));
             match memory.filter(|_| used.base() == Register::R14) {
                 Some(index) => effects.operands[index].add(used.access()),
                 // The elements of a gather are no place by themselves: it waits for the registers.
                 None if form.indexed().is_some() && used.base() == Register::R14 => {}
-                None if used.base() == Register::None || hidden.is_some_and(Reg::is_pointer) => {
+                None if used.base() == Register::None || is_pointer(hidden) => {
                     effects.hidden_memory = true;
                 }
                 None => return Err(refused(form, "a register of it is a pointer to memory")),

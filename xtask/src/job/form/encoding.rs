@@ -50,13 +50,15 @@ impl Encoding {
             let register = given(index as usize);
             match operand {
                 Operand::Mask { .. } | Operand::Control(_) => {}
-                Operand::Branch { .. } => instruction.set_op_kind(index, OpKind::NearBranch64),
+                Operand::Branch { .. } => {
+                    instruction.set_op_kind(index, branch::op_kind(address.bits));
+                }
                 Operand::Memory(_)
                 | Operand::Broadcast { .. }
                 | Operand::Indexed { .. }
                 | Operand::Strided => {
                     instruction.set_op_kind(index, OpKind::Memory);
-                    instruction.set_memory_base(register_of(address.base, 64));
+                    instruction.set_memory_base(register_of(address.base, address.width()));
                     instruction.set_memory_displacement64(address.displacement.into());
                     if *operand == Operand::Strided {
                         instruction.set_memory_index(Register::R13);
@@ -85,7 +87,7 @@ impl Encoding {
                 },
             }
         }
-        let mut encoder = Encoder::new(64);
+        let mut encoder = Encoder::new(address.width().into());
         let mut encode = |instruction: &Instruction| {
             encoder.encode(instruction, 0).map_err(|error| error.to_string())?;
             Ok(encoder.take_buffer())
@@ -94,7 +96,11 @@ impl Encoding {
         if !operands.iter().any(|one| matches!(one, Operand::Branch { .. })) {
             return Ok(bytes);
         }
-        instruction.set_near_branch64(bytes.len() as u64 + branch::distance(self.code));
+        branch::lead(
+            &mut instruction,
+            bytes.len() as u64 + branch::distance(self.code),
+            address.bits,
+        );
         encode(&instruction)
     }
 
@@ -157,7 +163,7 @@ fn number(name: &str) -> u32 {
 }
 
 /// iced-x86's name of a register at a width.
-fn register_of(reg: Reg, bits: u16) -> Register {
+pub fn register_of(reg: Reg, bits: u16) -> Register {
     let number = u32::from(reg.number);
     // From the fifth on, byte registers that need a REX prefix (SPL), which stand behind AH to BH.
     let first = match (reg.kind, bits) {
@@ -181,6 +187,7 @@ fn register_of(reg: Reg, bits: u16) -> Register {
 mod tests {
     use super::super::registers::pool;
     use super::*;
+    use protocol::bits::Bits;
 
     #[test]
     fn registers_have_the_names_that_the_assembler_gets() {
@@ -190,7 +197,7 @@ mod tests {
                 Kind::Vector => &[128, 256, 512],
                 _ => &[64],
             };
-            for reg in pool(kind) {
+            for reg in pool(kind, Bits::SixtyFour) {
                 for &bits in widths {
                     let name = format!("{:?}", register_of(reg, bits)).to_lowercase();
                     // Intel's names of the new byte registers end in l, the assembler's in b.

@@ -2,12 +2,13 @@
 
 use super::catalog::{self, Selection};
 use super::chain::{self, Made};
+use super::compatibility::bits_of;
 use super::effects::{self, Effects};
 use super::{Form, FormError, Wanted, apart, blocked, case};
 use crate::job::assemble::{Failed, Message, Part, Source, Syntax, assemble};
 use crate::job::errors::JobError;
 use crate::job::expect::CriteriaFile;
-use crate::job::file::{JobFile, SnippetFile};
+use crate::job::file::{JobFile, Options, SnippetFile};
 use protocol::bits::Bits;
 use protocol::criteria::{Bounds, Expect};
 use std::borrow::Cow;
@@ -18,20 +19,13 @@ use std::collections::{HashMap, HashSet};
 /// # Errors
 /// A form that the assembler refuses, or that cannot be measured by itself.
 pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
+    if file.snippets.iter().all(|snippet| snippet.wanted.is_none()) {
+        return Ok(Cow::Borrowed(file));
+    }
+    let file = &in_own_code(file)?;
     let wanted = file.snippets.iter().filter_map(|snippet| snippet.wanted.as_ref());
     let forms = wanted.flat_map(|wanted| wanted.latency.iter().chain(&wanted.throughput));
     let forms: Vec<&Form> = forms.collect();
-    let selections =
-        file.snippets.iter().filter_map(|snippet| snippet.wanted.as_ref()?.catalog.as_ref());
-    if forms.is_empty() && selections.count() == 0 {
-        return Ok(Cow::Borrowed(file));
-    }
-    let narrow =
-        |one: &&SnippetFile| one.wanted.is_some() && one.options.bits == Bits::Compatibility;
-    if let Some(one) = file.snippets.iter().find(narrow) {
-        let text = "bits = 32: instruction forms are measured as 64-bit code";
-        return Err(one.refused(&file.source, text.to_string()));
-    }
     let mut known = Known::default();
     known.learn(forms.into_iter().cloned()).map_err(|error| failed(file, error))?;
     let mut snippets: Vec<SnippetFile> = Vec::new();
@@ -45,7 +39,7 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
         match &snippet.wanted {
             None => snippets.push(snippet.clone()),
             Some(Wanted { catalog: Some(selection), .. }) => {
-                let made = made_of_catalog(selection, ring_3)
+                let made = made_of_catalog(selection, snippet.options.bits, ring_3)
                     .map_err(|text| snippet.refused(&file.source, text))?;
                 snippets.extend(made.into_iter().map(|made| put(snippet, made)));
             }
@@ -60,6 +54,32 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     while add_partners(&mut snippets, &mut known).map_err(|error| failed(file, error))? {}
     Ok(Cow::Owned(JobFile { snippets, ..file.clone() }))
 }
+
+/// The job with forms of 32-bit code where an item has `bits = 32`.
+fn in_own_code(file: &JobFile) -> Result<JobFile, JobError> {
+    let mut file = file.clone();
+    let JobFile { source, snippets, .. } = &mut file;
+    for snippet in snippets {
+        let bits = snippet.options.bits;
+        let Some(wanted) = &snippet.wanted else { continue };
+        let own = |forms: &[Form]| -> Result<Vec<Form>, JobError> {
+            let failed = |error| JobError::Forms(format!("{}: {error}", snippet.place(source)));
+            forms.iter().map(|form| form.in_code_of(bits).map_err(failed)).collect()
+        };
+        let (latency, throughput) = (own(&wanted.latency)?, own(&wanted.throughput)?);
+        let narrow =
+            bits == Bits::Compatibility || latency.iter().chain(&throughput).any(Form::is_narrow);
+        if wanted.ports && narrow {
+            return Err(snippet.refused(source, NO_PORTS.to_string()));
+        }
+        snippet.wanted = Some(Wanted { latency, throughput, ..wanted.clone() });
+    }
+    Ok(file)
+}
+
+/// Blocking instructions need registers of their own: `imul r32, r32` three, of which six are free.
+const NO_PORTS: &str =
+    "ports = true: 32-bit code has too few registers for instructions that keep ports busy";
 
 /// Effects of forms.
 #[derive(Default)]
@@ -116,14 +136,13 @@ impl Known {
         let new = forms.filter(|form| !self.0.contains_key(form) && seen.insert(form.clone()));
         let new: Vec<Form> = new.collect();
         let probes = new.iter().map(effects::probe).collect::<Result<Vec<_>, _>>()?;
-        let source = |text| Source {
+        let sources = new.iter().zip(&probes).map(|(form, (_, text))| Source {
             part: Part::Body,
             text,
             syntax: Syntax::Intel,
-            bits: Bits::SixtyFour,
+            bits: form.bits,
             symbols: &[],
-        };
-        let sources = probes.iter().map(|(_, text)| source(text));
+        });
         let codes = assemble(&sources.collect::<Vec<_>>()).map_err(|failed| match failed {
             Failed::Tool(reason) => Trouble::Tool(reason),
             Failed::Messages(messages) => {
@@ -177,8 +196,8 @@ impl Known {
 }
 
 /// All measurements of a part of the catalog. What cannot be measured is left out: `cargo xtask instructions` lists it.
-fn made_of_catalog(selection: &Selection, ring_3: bool) -> Result<Vec<Made>, String> {
-    let mut entries = selection.of(catalog::all())?;
+fn made_of_catalog(selection: &Selection, bits: Bits, ring_3: bool) -> Result<Vec<Made>, String> {
+    let mut entries = selection.of(catalog::in_code_of(bits))?;
     let needs_rights =
         |entry: &catalog::Entry| entry.effects().is_ok_and(|effects| effects.undone.is_some());
     entries.retain(|entry| !(ring_3 && needs_rights(entry)));
@@ -196,6 +215,7 @@ fn put(item: &SnippetFile, made: Made) -> SnippetFile {
     }
     SnippetFile {
         criteria,
+        options: Options { bits: bits_of(&made.case.form), ..item.options.clone() },
         name: made.case.to_string(),
         asm: made.body,
         init: made.init,

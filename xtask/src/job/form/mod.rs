@@ -11,6 +11,7 @@ mod branch;
 pub mod case;
 pub mod catalog;
 mod chain;
+mod compatibility;
 mod effects;
 mod encoding;
 mod evex;

@@ -5,6 +5,7 @@ use super::catalog::Entry;
 use super::registers::{Kind, Reg, pool};
 use super::text::Operand;
 use iced_x86::RflagsBits;
+use protocol::bits::Bits;
 
 /// What an operand is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -210,7 +211,7 @@ fn is_name(one: &str, other: &str) -> bool {
     let (one, other) = (one.to_lowercase(), other.to_lowercase());
     [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask]
         .into_iter()
-        .flat_map(pool)
+        .flat_map(|kind| pool(kind, Bits::SixtyFour))
         .any(|reg| is(reg, &one) && is(reg, &other))
 }
 
@@ -249,7 +250,7 @@ fn class(kind: Kind, bits: u16) -> String {
 
 /// The registers that can be the mask of EVEX.
 fn mask_names() -> Vec<String> {
-    pool(Kind::Mask).into_iter().map(|reg| reg.name(64).to_uppercase()).collect()
+    pool(Kind::Mask, Bits::SixtyFour).into_iter().map(|reg| reg.name(64).to_uppercase()).collect()
 }
 
 /// All registers of a class, by number.

@@ -3,7 +3,6 @@
 //!
 //! The firmware restores control, debug and model-specific registers after a snippet; CR4.FSGSBASE is one of them.
 
-use super::address::MEMORY;
 use super::chain::Made;
 use super::registers::Reg;
 use super::text::Operand;
@@ -39,7 +38,11 @@ const GS_BASE_AWAY: &str = "mov ecx, 0xc0000102";
 const FSGSBASE: &str = "mov rax, cr4\nbts rax, 16\nmov cr4, rax";
 
 static ALL: [Undone; 20] = [
-    row(&[Code::Mov_r64_cr, Code::Mov_r64_dr], "reads the register", ""),
+    row(
+        &[Code::Mov_r64_cr, Code::Mov_r64_dr, Code::Mov_r32_cr, Code::Mov_r32_dr],
+        "reads the register",
+        "",
+    ),
     row(
         &[Code::Mov_cr_r64],
         "writes what CR0, CR2, CR3, CR4 or CR8 has; of CR3, drops entries of the TLB",
@@ -61,7 +64,7 @@ static ALL: [Undone; 20] = [
     row(&[Code::Clts], "clears CR0.TS, which is clear", ""),
     row(&[Code::Invlpg_m], "drops the TLB's entries of the memory at R14", ""),
     row(
-        &[Code::Invpcid_r64_m128],
+        &[Code::Invpcid_r64_m128, Code::Invpcid_r32_m128],
         "drops the TLB's entries of address 0",
         "xor r8d, r8d\nmov [r14], r8\nmov [r14 + 8], r8",
     ),
@@ -111,14 +114,20 @@ pub fn registers(prefix: &str) -> Vec<Operand> {
     names.map(|name| Operand::Fixed((*name).to_string())).collect()
 }
 
+/// Init code with the registers of 32-bit code, where R8 is ESI.
+fn narrow(init: &str) -> String {
+    let pairs = [("r8d", "esi"), ("r8w", "si"), ("r8", "esi"), ("r14", "ebx")];
+    pairs.into_iter().fold(init.to_string(), |code, (wide, narrow)| code.replace(wide, narrow))
+}
+
 /// Instructions one after the other.
 pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
-    let registers: Vec<Option<Reg>> = (0..form.operands.len())
-        .map(|index| form.register(index).map(|_| Reg::general(8)))
-        .collect();
+    let own = Reg::general(if form.is_narrow() { 6 } else { 8 });
+    let registers: Vec<Option<Reg>> =
+        (0..form.operands.len()).map(|index| form.register(index).map(|_| own)).collect();
     let mut lines = Vec::new();
     for _ in 0..COPIES {
-        lines.push(form.with(&registers, MEMORY));
+        lines.push(form.with(&registers, form.place()));
         lines.extend(undone.after.map(String::from));
     }
     let named = form.operands.iter().find_map(|one| match one {
@@ -129,8 +138,11 @@ pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
     if let Some(base) = form.mnemonic.strip_prefix("wr").filter(|rest| rest.ends_with("base")) {
         init = format!("{FSGSBASE}\nrd{base} r8");
     }
+    if form.is_narrow() {
+        init = narrow(&init);
+    }
     init.push('\n');
-    let with = undone.after.map(String::from).into_iter().collect();
+    let with = undone.after.map(|one| form.beside(one)).into_iter().collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };
     let case = Case { form: form.to_string(), kind, breaking: Vec::new() };
     Made { case, init, body: lines.join("\n") }

@@ -1,6 +1,8 @@
 //! Registers by kind and number, as a form's operands get them.
 
+use super::Form;
 use iced_x86::Register;
+use protocol::bits::Bits;
 use std::fmt;
 
 /// Kinds of registers that can be renamed within a form.
@@ -86,8 +88,17 @@ impl Reg {
     }
 
     /// Whether measuring needs its value: the stack and what points to memory.
-    pub fn is_pointer(self) -> bool {
-        self.kind == Kind::General && matches!(self.number, 4..=7 | 14 | 15)
+    pub fn is_pointer(self, bits: Bits) -> bool {
+        let of_code = match bits {
+            Bits::SixtyFour => matches!(self.number, 14 | 15),
+            Bits::Compatibility => self.number == 3,
+        };
+        self.kind == Kind::General && (of_code || matches!(self.number, 4..=7))
+    }
+
+    /// Whether code of so many bits can name it at a width. Without a REX prefix, of the lowest bytes only those of four registers.
+    fn is_there(self, width: u16, code: Bits) -> bool {
+        self.kind != Kind::General || width != 8 || code == Bits::SixtyFour || self.number < 4
     }
 }
 
@@ -102,43 +113,51 @@ impl fmt::Display for Reg {
 }
 
 /// Registers that operands may get, in the order in which they do. RSP, RBP, RSI, RDI and R14 point to memory, R15
-/// counts loops; AX, CX and DX come last, because instructions use them without naming them.
-pub fn pool(kind: Kind) -> Vec<Reg> {
-    let numbers: Vec<u8> = match kind {
-        Kind::General => vec![8, 9, 10, 11, 12, 13, 3, 0, 1, 2],
+/// counts loops; AX, CX and DX come last, because instructions use them without naming them. In 32-bit code, ESP and EBX point to
+/// memory.
+pub fn pool(kind: Kind, code: Bits) -> Vec<Reg> {
+    let numbers: Vec<u8> = match (kind, code) {
+        (Kind::General, Bits::SixtyFour) => vec![8, 9, 10, 11, 12, 13, 3, 0, 1, 2],
+        (Kind::General, Bits::Compatibility) => vec![6, 7, 5, 0, 1, 2],
         // XMM0 and K0 have special meanings in some encodings.
-        Kind::Vector => (1..16).collect(),
-        Kind::Mmx | Kind::Tile => (0..8).collect(),
-        Kind::Mask => (1..8).collect(),
+        (Kind::Vector, Bits::SixtyFour) => (1..16).collect(),
+        (Kind::Mmx | Kind::Tile, _) => (0..8).collect(),
+        (Kind::Vector | Kind::Mask, _) => (1..8).collect(),
         // ST(0) is an operand of nearly all.
-        Kind::X87 => (1..8).collect(),
+        (Kind::X87, _) => (1..8).collect(),
     };
     numbers.into_iter().map(|number| Reg { kind, number }).collect()
 }
 
 /// Hands registers out.
-pub struct Free(Vec<Reg>);
+pub struct Free {
+    left: Vec<Reg>,
+    code: Bits,
+}
 
 impl Free {
-    /// All registers but `taken`.
-    pub fn without(taken: &[Reg]) -> Self {
+    /// All registers of a form's code but `taken`.
+    pub fn of(form: &Form, taken: &[Reg]) -> Self {
         let kinds = [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87, Kind::Tile];
-        Self(kinds.into_iter().flat_map(pool).filter(|reg| !taken.contains(reg)).collect())
+        let all = kinds.into_iter().flat_map(|kind| pool(kind, form.bits));
+        Self { left: all.filter(|reg| !taken.contains(reg)).collect(), code: form.bits }
     }
 
-    /// The next one of a kind.
-    pub fn take(&mut self, kind: Kind) -> Option<Reg> {
-        let index = self.0.iter().position(|reg| reg.kind == kind)?;
-        Some(self.0.remove(index))
+    /// The next one of a kind that has a name at a width.
+    pub fn take(&mut self, (kind, bits): (Kind, u16)) -> Option<Reg> {
+        let fits = |reg: &Reg| reg.kind == kind && reg.is_there(bits, self.code);
+        let index = self.left.iter().position(fits)?;
+        Some(self.left.remove(index))
     }
 
     /// Hands these out no more.
     pub fn forbid(&mut self, taken: &[Reg]) {
-        self.0.retain(|reg| !taken.contains(reg));
+        self.left.retain(|reg| !taken.contains(reg));
     }
 
-    /// How many of a kind are left.
-    pub fn left(&self, kind: Kind) -> usize {
-        self.0.iter().filter(|reg| reg.kind == kind).count()
+    /// How many of a kind are left that have a name at a width.
+    pub fn left(&self, (kind, bits): (Kind, u16)) -> usize {
+        let fits = |reg: &&Reg| reg.kind == kind && reg.is_there(bits, self.code);
+        self.left.iter().filter(fits).count()
     }
 }

@@ -4,7 +4,6 @@
 //! A push is taken back by FFREE and FINCSTP, of which each can be repeated alone, because one only marks a register as
 //! empty and the other only turns the stack. A pop gets its operand from FLD1.
 
-use super::address::MEMORY;
 use super::chain::{Made, Missing};
 use super::effects::{Effects, refused};
 use super::registers::{Free, Kind, Reg};
@@ -71,12 +70,13 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     if effects.implicit.iter().any(|(reg, access)| access.both() && chained(reg)) {
         return Err(refused(form, "each waits for what the one before left on the x87 stack"));
     }
-    let mut free = Free::without(&effects.taken());
+    let mut free = Free::of(form, &effects.taken());
     // Empty even with what is pushed for a pop.
     free.forbid(&[Reg { kind: Kind::X87, number: 7 }]);
     let apart = apart::independent(form, effects, &mut free, None, 0)?;
     let init = apart.init(form, effects, 0);
     let (before, after, with) = effects.stack.partners();
+    let with = with.iter().map(|one| form.beside(one)).collect();
     let copies = apart.instructions.len() as u32;
     let lines = apart.instructions.iter().flat_map(|line| {
         let own = std::iter::once(line.as_str());
@@ -96,8 +96,9 @@ fn back(form: &Form) -> Option<(String, String)> {
         Some(32) => "dword",
         _ => "qword",
     };
-    let of_memory =
-        |other: &str, bits: u16| (format!("{other} {size} ptr [r14]"), format!("{other} m{bits}"));
+    let of_memory = |other: &str, bits: u16| {
+        (format!("{other} {size} ptr [{}]", form.base()), format!("{other} m{bits}"))
+    };
     Some(match (&*form.mnemonic, memory, form.register(0)) {
         ("fld", Some(bits @ (32 | 64)), _) => of_memory("fstp", bits),
         ("fstp", Some(bits @ (32 | 64)), _) => of_memory("fld", bits),
@@ -123,7 +124,7 @@ pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
         let breaking = breaking.iter().map(ToString::to_string).collect();
         Ok(Made { case: Case { form: form.to_string(), kind, breaking }, init, body })
     };
-    let own = form.with(&registers, MEMORY);
+    let own = form.with(&registers, form.place());
     let both = effects.operands.iter().position(|access| access.both());
     if let Some(index) = both.filter(|&index| form.register(index).is_some()) {
         let place = (index + 1).to_string();
@@ -133,7 +134,8 @@ pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
         let operand = if form.memory().is_some() { "memory" } else { "1" };
         let pushes = effects.stack.increment < 0;
         let (from, to) = if pushes { (operand, "st0") } else { ("st0", operand) };
-        return vec![made(from, to, format!("{own}\n{line}"), vec![named], &[])];
+        let back = vec![form.beside(&named)];
+        return vec![made(from, to, format!("{own}\n{line}"), back, &[])];
     }
     let reads = effects.operands.iter().any(|access| access.read)
         || effects.implicit.iter().any(|(_, access)| access.read);
@@ -154,7 +156,7 @@ pub fn exchange(form: &Form, effects: &Effects) -> Made {
         case::Kind::Latency { from: "st0".to_string(), to: to.to_string(), back: Vec::new() };
     let case = Case { form: form.to_string(), kind, breaking: Vec::new() };
     let init = start::init(form, effects, &[(other, 80)], 0);
-    Made { case, init, body: form.with(&registers, MEMORY) }
+    Made { case, init, body: form.with(&registers, form.place()) }
 }
 
 /// Whether a mnemonic's memory operand is a number of the x87 unit with a fraction.

@@ -6,18 +6,20 @@ use super::registers::{Kind, Reg};
 use super::tile;
 use std::fmt::Write;
 
-/// Where a line of ones stays that nothing writes to, from R14 on.
-pub const ONES: &str = "r14 + 4096";
+/// Where a line of ones stays that nothing writes to, behind a form's memory.
+pub fn ones(form: &Form) -> String {
+    format!("{} + 4096", form.base())
+}
 
 /// Loads ones into a register, whatever it held.
 pub fn load(form: &Form, reg: Reg, bits: u16) -> String {
-    let name = reg.name(bits);
+    let (name, ones) = (reg.name(bits), ones(form));
     match reg.kind {
         Kind::General => format!("mov {}, {}", reg.name(32), value(form, false)),
-        Kind::Vector if form.is_vex() => format!("vmovups {name}, [{ONES}]"),
-        Kind::Vector => format!("movups {name}, [{ONES}]"),
-        Kind::Mmx => format!("movq {name}, qword ptr [{ONES}]"),
-        Kind::Mask => format!("kmovw {name}, word ptr [{ONES}]"),
+        Kind::Vector if form.is_vex() => format!("vmovups {name}, [{ones}]"),
+        Kind::Vector => format!("movups {name}, [{ones}]"),
+        Kind::Mmx => format!("movq {name}, qword ptr [{ones}]"),
+        Kind::Mask => format!("kmovw {name}, word ptr [{ones}]"),
         // The whole stack is filled at once: see `init`.
         Kind::X87 => String::new(),
         Kind::Tile => format!("tilezero {name}"),
@@ -42,15 +44,7 @@ pub fn load_implicit(form: &Form, reg: Reg) -> String {
 
 /// Init code: ones in the memory at R14, `lines` of 64 bytes, and in all registers that the form uses.
 pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -> String {
-    let mut code = format!("mov rax, {:#x}\n", form.one());
-    // Writing to a String does not fail, here and below.
-    let _ = writeln!(code, "lea rcx, [{ONES}]\nmov edx, 8\n2: mov [rcx], rax\nadd rcx, 8");
-    let _ = writeln!(code, "dec edx\njnz 2b");
-    if lines > 0 {
-        let qwords = 8 * lines;
-        let _ = writeln!(code, "mov rcx, r14\nmov edx, {qwords}\n2: mov [rcx], rax\nadd rcx, 8");
-        let _ = writeln!(code, "dec edx\njnz 2b");
-    }
+    let mut code = if form.is_narrow() { fill_narrow(form, lines) } else { fill(form, lines) };
     let implicit = effects.implicit.iter().map(|(reg, _)| reg);
     if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87)
         || effects.stack.is_moved()
@@ -62,10 +56,38 @@ pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -
         code += &tile::init(form, lines);
     }
     for &(reg, bits) in used {
+        // Writing to a String does not fail, here and below.
         let _ = writeln!(code, "{}", load(form, reg, bits));
     }
-    for (reg, _) in effects.implicit.iter().filter(|(reg, _)| !reg.is_pointer()) {
+    for (reg, _) in effects.implicit.iter().filter(|(reg, _)| !reg.is_pointer(form.bits)) {
         let _ = writeln!(code, "{}", load_implicit(form, *reg));
+    }
+    code
+}
+
+/// Ones in memory.
+fn fill(form: &Form, lines: usize) -> String {
+    let ones = ones(form);
+    let mut code = format!("mov rax, {:#x}\n", form.one());
+    code += &format!("lea rcx, [{ones}]\nmov edx, 8\n2: mov [rcx], rax\nadd rcx, 8\n");
+    code += "dec edx\njnz 2b\n";
+    if lines > 0 {
+        let qwords = 8 * lines;
+        code += &format!("mov rcx, r14\nmov edx, {qwords}\n2: mov [rcx], rax\nadd rcx, 8\n");
+        code += "dec edx\njnz 2b\n";
+    }
+    code
+}
+
+/// The same in 32-bit code, each in two halves.
+fn fill_narrow(form: &Form, lines: usize) -> String {
+    let (low, high) = (form.one() as u32, form.one() >> 32);
+    let places = [(ones(form), 8), (form.base().to_string(), 8 * lines)];
+    let mut code = String::new();
+    for (place, count) in places.iter().filter(|(_, count)| *count > 0) {
+        code += &format!("lea ecx, [{place}]\nmov edx, {count}\n");
+        code += &format!("2: mov dword ptr [ecx], {low:#x}\nmov dword ptr [ecx + 4], {high:#x}\n");
+        code += "add ecx, 8\ndec edx\njnz 2b\n";
     }
     code
 }

@@ -1,5 +1,6 @@
 //! The generated code, decoded and followed: who waits for whom is found again from the machine code.
 
+use super::compatibility::bits_of;
 use super::*;
 use crate::job::assemble::{Part, Source, Syntax, assemble};
 use crate::job::file::{self, JobFile};
@@ -79,24 +80,24 @@ const FORMS: [&str; 66] = [
 
 /// A register, flags, or memory by base and displacement.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Thing {
+pub(super) enum Thing {
     Register(u32),
     Flags,
     Memory(u32, u64),
 }
 
 /// Results of the form's instructions that a value comes from: number, and what they wrote.
-type Origins = BTreeSet<(usize, Thing)>;
+pub(super) type Origins = BTreeSet<(usize, Thing)>;
 
 /// What one instruction of the form got from others: the thing that brought it, and from where.
-type Received = Vec<(Thing, Origins)>;
+pub(super) type Received = Vec<(Thing, Origins)>;
 
 /// Follows `code`; `is_form` says which of its instructions are of the form.
-fn follow(code: &[u8], is_form: impl Fn(usize) -> bool) -> Vec<Received> {
+pub(super) fn follow(code: &[u8], bits: Bits, is_form: impl Fn(usize) -> bool) -> Vec<Received> {
     let mut factory = InstructionInfoFactory::new();
     let mut values: BTreeMap<Thing, Origins> = BTreeMap::new();
     let mut received = Vec::new();
-    let decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    let decoder = Decoder::with_ip(bits.number().into(), code, 0, DecoderOptions::NONE);
     for (index, instruction) in decoder.into_iter().enumerate() {
         let info = factory.info(&instruction);
         let full = |register: Register| register.full_register() as u32;
@@ -137,18 +138,18 @@ fn job(forms: &[&str]) -> JobFile {
 }
 
 /// Each item of the forms: what it measures, and the code of its body.
-fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
+pub(super) fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
     let file = job(forms);
     let file = expand(&file).unwrap_or_else(|error| panic!("{error}"));
-    let source = |text| Source {
-        part: Part::Body,
-        text,
-        syntax: Syntax::Intel,
-        bits: Bits::SixtyFour,
-        symbols: &[],
-    };
-    let texts =
-        file.snippets.iter().flat_map(|snippet| [source(&snippet.asm), source(&snippet.init)]);
+    let texts = file.snippets.iter().flat_map(|snippet| {
+        [&snippet.asm, &snippet.init].map(|text| Source {
+            part: Part::Body,
+            text,
+            syntax: Syntax::Intel,
+            bits: snippet.options.bits,
+            symbols: &[],
+        })
+    });
     let codes = assemble(&texts.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error:?}"));
     file.snippets
         .iter()
@@ -162,11 +163,18 @@ fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
 
 #[test]
 fn n3_each_chain_leads_from_its_destination_to_its_source_and_nowhere_else() {
+    let pairs = chains_lead_back(&FORMS);
+    assert!(pairs > 100, "{pairs}");
+}
+
+/// Checks the chains of all pairs, and counts them.
+pub(super) fn chains_lead_back(forms: &[&str]) -> usize {
     let mut pairs = 0;
-    for (case, text, code) in expanded(&FORMS) {
+    for (case, text, code) in expanded(forms) {
         let case::Kind::Latency { from, to, .. } = &case.kind else { continue };
         let lines = text.lines().count();
-        let received = follow(&code.repeat(4), |index| index.is_multiple_of(lines));
+        let received =
+            follow(&code.repeat(4), bits_of(&case.form), |index| index.is_multiple_of(lines));
         assert_eq!(received.len(), 4, "{text}");
         for (number, got) in received.iter().enumerate().skip(1) {
             // A read-modify-write of memory keeps its own chain beside one through the operand: both go through memory.
@@ -192,32 +200,38 @@ fn n3_each_chain_leads_from_its_destination_to_its_source_and_nowhere_else() {
         }
         pairs += 1;
     }
-    assert!(pairs > 100, "{pairs}");
+    pairs
 }
 
 #[test]
 fn n3_instructions_of_a_throughput_wait_for_none_of_the_others() {
+    none_waits(&FORMS, 4);
+}
+
+/// Checks that all forms have a throughput, of so many instructions at least that wait for none of the others.
+pub(super) fn none_waits(forms: &[&str], least: u32) {
     let (mut seen, mut beside) = (BTreeSet::new(), BTreeSet::new());
-    for (case, text, code) in expanded(&FORMS) {
+    for (case, text, code) in expanded(forms) {
         let case::Kind::Throughput { copies, with } = case.kind.clone() else { continue };
         beside.extend(with);
         let lines = text.lines().count();
         let each = lines / copies as usize;
         assert_eq!(each * copies as usize, lines, "{text}");
-        let received = follow(&code, |index| index % each == each - 1);
+        let received = follow(&code, bits_of(&case.form), |index| index % each == each - 1);
         assert_eq!(received.len(), copies as usize);
         assert!(received.iter().all(Vec::is_empty), "{case}\n{text}\n{received:?}");
         // Two copies of the body: a register's old value comes from the body before, as far away as can be.
-        let received = follow(&code.repeat(2), |index| index % each == each - 1);
+        let received =
+            follow(&code.repeat(2), bits_of(&case.form), |index| index % each == each - 1);
         for (number, got) in received.iter().enumerate() {
             let near = got.iter().flat_map(|(_, origins)| origins);
             let near = near.filter(|(other, _)| number - other < copies as usize);
             assert_eq!(near.count(), 0, "{case}\n{text}");
         }
-        assert!(copies >= 4, "{case}");
+        assert!(copies >= least, "{case}");
         seen.insert(case.form);
     }
-    let all = FORMS.iter().map(|form| form.parse::<Form>().unwrap().to_string());
+    let all = forms.iter().map(|form| form.parse::<Form>().unwrap().to_string());
     let all: BTreeSet<String> = all.chain(beside).collect();
     assert_eq!(seen, all);
 }

@@ -3,11 +3,13 @@
 use super::FormError;
 use super::address::Address;
 use super::branch;
+use super::compatibility;
 use super::encoding::Encoding;
 use super::evex;
 use super::privileged;
 use super::registers::{Kind, Reg};
 use super::stack;
+use protocol::bits::Bits;
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +24,8 @@ pub struct Form {
     pub operands: Vec<Operand>,
     /// The one encoding that it is bound to; otherwise the assembler chooses one.
     pub encoding: Option<Encoding>,
+    /// Which code it is of.
+    pub bits: Bits,
 }
 
 /// One operand of a form.
@@ -125,7 +129,8 @@ impl FromStr for Form {
 
     fn from_str(text: &str) -> Result<Self, FormError> {
         let lower = text.trim().to_lowercase();
-        let (head, rest) = split(&lower);
+        let (lower, bits) = compatibility::marked(&lower);
+        let (head, rest) = split(lower);
         if head.is_empty() {
             return Err(FormError::Empty);
         }
@@ -182,10 +187,17 @@ impl FromStr for Form {
             }
         });
         let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        if bits == Bits::Compatibility {
+            let lacking = operands.iter().find_map(|one| Some((one, compatibility::lacks(one)?)));
+            if let Some((operand, why)) = lacking {
+                return Err(part(&text_of(operand), why));
+            }
+        }
         operands.append(&mut added);
         operands.extend(mask);
-        let encoding = branch::bound(head, &operands).map_err(|(word, why)| part(&word, why))?;
-        Ok(Self { mnemonic: head.to_string(), operands, encoding })
+        let encoding = branch::bound(head, &operands, bits);
+        let encoding = encoding.map_err(|(word, why)| part(&word, why))?;
+        Ok(Self { mnemonic: head.to_string(), operands, encoding, bits })
     }
 }
 
@@ -217,10 +229,10 @@ impl fmt::Display for Form {
             let texts = self.operands.iter().map(text_of).collect();
             write!(f, " {}", evex::join(&self.operands, texts))?;
         }
-        match self.encoding.filter(|encoding| encoding.named) {
-            Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string()),
-            None => Ok(()),
+        if let Some(encoding) = self.encoding.filter(|encoding| encoding.named) {
+            write!(f, " [{}]", encoding.code.op_code().op_code_string())?;
         }
+        if self.is_narrow() { write!(f, " {}", compatibility::SUFFIX) } else { Ok(()) }
     }
 }
 
@@ -337,6 +349,10 @@ impl Form {
     /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
     pub fn one(&self) -> u64 {
         let name = self.mnemonic.trim_start_matches('v');
+        // The lower bound 0 and the upper bound 1.
+        if let ("bound", Some((_, bits))) = (&*self.mnemonic, self.register(0)) {
+            return 1 << bits;
+        }
         if let (true, Some((_, bits))) = (stack::takes_floats(&self.mnemonic), self.memory()) {
             return stack::one(bits);
         }

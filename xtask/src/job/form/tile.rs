@@ -3,7 +3,7 @@
 
 use super::Form;
 use super::registers::Kind;
-use super::start::ONES;
+use super::start::ones;
 use super::text::Operand;
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ fn configuration(address: &str) -> String {
 
 /// Code that configures tiles. What loads configurations itself has one in each of its `lines`.
 pub fn init(form: &Form, lines: usize) -> String {
-    let mut code = configuration(&format!("{ONES} + 64")) + "ldtilecfg [rcx]\n";
+    let mut code = configuration(&format!("{} + 64", ones(form))) + "ldtilecfg [rcx]\n";
     if form.mnemonic == "ldtilecfg" {
         code.extend((0..lines).map(|line| configuration(&format!("r14 + {}", 64 * line))));
     }

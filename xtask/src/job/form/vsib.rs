@@ -3,7 +3,7 @@
 //! The instruction clears its mask as it goes, so each needs a new one. All elements lie in one page of zeros, each in a
 //! cache line of its own; what is gathered is 0, so that an index or a mask can wait for it and stay what it is.
 
-use super::address::{Address, MEMORY};
+use super::address::Address;
 use super::chain::{Made, Missing};
 use super::effects::{Effects, refused};
 use super::registers::{Free, Kind, Reg};
@@ -16,9 +16,9 @@ const MOST: usize = 12;
 /// Bytes between two elements, and between the first elements of two instructions.
 const LINE: usize = 64;
 /// Where zeros lie that no element does, indices, and bits that are all set: after R14's place.
-const ZEROS: &str = "r14 + 2048";
-const INDICES: &str = "r14 + 4096";
-const SET: &str = "r14 + 4160";
+const ZEROS: u32 = 2048;
+const INDICES: u32 = 4096;
+const SET: u32 = 4160;
 
 /// Which operand is what.
 struct Parts<'a> {
@@ -55,9 +55,9 @@ impl<'a> Parts<'a> {
     /// One register for each operand.
     fn registers(&self, free: &mut Free) -> Result<Vec<Option<Reg>>, FormError> {
         let registers = (0..self.form.operands.len()).map(|index| {
-            let Some((kind, _)) = self.form.register(index) else { return Ok(None) };
+            let Some(register) = self.form.register(index) else { return Ok(None) };
             let reason = "it has more operands than there are registers";
-            free.take(kind).map(Some).ok_or_else(|| refused(self.form, reason))
+            free.take(register).map(Some).ok_or_else(|| refused(self.form, reason))
         });
         registers.collect()
     }
@@ -78,19 +78,15 @@ impl<'a> Parts<'a> {
         &self,
         registers: &[Option<Reg>],
         results: &[Reg],
-        extra: &[(Reg, u16, &str)],
+        extra: &[(Reg, u16, u32)],
     ) -> String {
-        let mut code = fill("r14", "xor eax, eax", 512, "mov [rcx], rax\nadd rcx, 8");
-        let step = self.index_bits / 8;
-        let store = if step == 4 { "mov [rcx], eax" } else { "mov [rcx], rax" };
-        let next = format!("{store}\nadd rcx, {step}\nadd eax, {LINE}");
-        code += &fill(INDICES, "xor eax, eax", 64 / step, &next);
-        code += &fill(SET, "mov rax, -1", 8, "mov [rcx], rax\nadd rcx, 8");
-        let mut load = |reg: Reg, bits: u16, from: &str| {
+        let base = self.form.base();
+        let mut code = if self.form.is_narrow() { self.fill_narrow() } else { self.fill() };
+        let mut load = |reg: Reg, bits: u16, from: u32| {
             // Writing to a String does not fail.
             let _ = match reg.kind {
-                Kind::Mask => writeln!(code, "kmovw {}, word ptr [{from}]", reg.name(64)),
-                _ => writeln!(code, "vmovups {}, [{from}]", reg.name(bits)),
+                Kind::Mask => writeln!(code, "kmovw {}, word ptr [{base} + {from}]", reg.name(64)),
+                _ => writeln!(code, "vmovups {}, [{base} + {from}]", reg.name(bits)),
             };
         };
         for (index, reg) in registers.iter().enumerate() {
@@ -105,13 +101,37 @@ impl<'a> Parts<'a> {
         }
         let bits = self.result.map_or(128, |index| self.register(index).1);
         results.iter().for_each(|reg| load(*reg, bits, ZEROS));
-        extra.iter().for_each(|(reg, bits, from)| load(*reg, *bits, from));
+        extra.iter().for_each(|(reg, bits, from)| load(*reg, *bits, *from));
         code
+    }
+
+    /// Zeros, indices and set bits in memory.
+    fn fill(&self) -> String {
+        let step = self.index_bits / 8;
+        let store = if step == 4 { "mov [rcx], eax" } else { "mov [rcx], rax" };
+        let next = format!("{store}\nadd rcx, {step}\nadd eax, {LINE}");
+        let place = |from: u32| format!("r14 + {from}");
+        fill(&place(0), "xor eax, eax", 512, "mov [rcx], rax\nadd rcx, 8")
+            + &fill(&place(INDICES), "xor eax, eax", 64 / step, &next)
+            + &fill(&place(SET), "mov rax, -1", 8, "mov [rcx], rax\nadd rcx, 8")
+    }
+
+    /// The same in 32-bit code.
+    fn fill_narrow(&self) -> String {
+        let step = self.index_bits / 8;
+        let high = if step == 4 { "" } else { "mov dword ptr [ecx + 4], 0\n" };
+        let next = format!("mov [ecx], eax\n{high}add ecx, {step}\nadd eax, {LINE}");
+        let place = |from: u32| format!("ebx + {from}");
+        fill(&place(0), "xor eax, eax", 1024, "mov [ecx], eax\nadd ecx, 4")
+            + &fill(&place(INDICES), "xor eax, eax", 64 / step, &next)
+            + &fill(&place(SET), "mov eax, -1", 16, "mov [ecx], eax\nadd ecx, 4")
     }
 }
 
+/// A loop that writes to memory.
 fn fill(from: &str, value: &str, count: u16, step: &str) -> String {
-    format!("lea rcx, [{from}]\n{value}\nmov edx, {count}\n2: {step}\ndec edx\njnz 2b\n")
+    let counter = if from.starts_with('e') { "ecx" } else { "rcx" };
+    format!("lea {counter}, [{from}]\n{value}\nmov edx, {count}\n2: {step}\ndec edx\njnz 2b\n")
 }
 
 /// OR of two vectors, and its form.
@@ -128,27 +148,27 @@ fn or(to: Reg, one: Reg, other: Reg, bits: u16) -> (String, String) {
 /// Instructions that do not wait for each other, each after one that makes its mask.
 pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     let parts = Parts::of(form)?;
-    let mut free = Free::without(&effects.taken());
+    let mut free = Free::of(form, &effects.taken());
     let none = || refused(form, "no register is left for its mask");
     let mut registers = parts.registers(&mut free)?;
     let (kind, bits) = parts.register(parts.mask);
-    let set = free.take(kind).ok_or_else(none)?;
+    let set = free.take((kind, bits)).ok_or_else(none)?;
     let mask = registers[parts.mask].ok_or_else(none)?;
     let (reload, named) = parts.new_mask(mask, set, set);
     let (mut lines, mut results) = (Vec::new(), Vec::new());
     for copy in 0..MOST {
         if let Some(index) = parts.result.filter(|_| copy > 0) {
-            let Some(next) = free.take(Kind::Vector) else { break };
+            let Some(next) = free.take((Kind::Vector, 128)) else { break };
             registers[index] = Some(next);
             results.push(next);
         }
         let displacement = (LINE * copy) as u32;
         lines.push(reload.clone());
-        lines.push(form.with(&registers, Address { displacement, ..MEMORY }));
+        lines.push(form.with(&registers, Address { displacement, ..form.place() }));
     }
     let copies = (lines.len() / 2) as u32;
     let init = parts.init(&registers, &results, &[(set, bits, SET)]);
-    let kind = case::Kind::Throughput { copies, with: vec![named] };
+    let kind = case::Kind::Throughput { copies, with: vec![form.beside(&named)] };
     let case = Case { form: form.to_string(), kind, breaking: Vec::new() };
     Ok(Made { case, init, body: lines.join("\n") })
 }
@@ -171,17 +191,17 @@ pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
 
 fn chain(parts: &Parts<'_>, result: usize, effects: &Effects, from: &str) -> Result<Made, Missing> {
     let form = parts.form;
-    let pair = || format!("{from} -> 1");
+    let (pair, word) = (|| format!("{from} -> 1"), form.word());
     let none = || Missing { pair: pair(), reason: "no register is left".to_string() };
-    let mut free = Free::without(&effects.taken());
+    let mut free = Free::of(form, &effects.taken());
     let registers = parts.registers(&mut free).map_err(|_| none())?;
     let given = |index: usize| registers[index].ok_or_else(none);
     let (own, indices, mask) = (given(result)?, given(parts.indices)?, given(parts.mask)?);
     let (mask_kind, mask_bits) = parts.register(parts.mask);
     let (_, bits) = parts.register(result);
-    let set = free.take(mask_kind).ok_or_else(none)?;
+    let set = free.take((mask_kind, mask_bits)).ok_or_else(none)?;
     let mut extra = vec![(set, mask_bits, SET)];
-    let (mut address, mut back, mut lines) = (MEMORY, Vec::new(), Vec::new());
+    let (mut address, mut back, mut lines) = (form.place(), Vec::new(), Vec::new());
     let mut before = String::new();
     let mut add = |(line, form): (String, String)| {
         lines.push(line);
@@ -198,23 +218,24 @@ fn chain(parts: &Parts<'_>, result: usize, effects: &Effects, from: &str) -> Res
         add(parts.new_mask(mask, own, set));
     } else if from == "address" {
         let [base, other] = [
-            free.take(Kind::General).ok_or_else(none)?,
-            free.take(Kind::General).ok_or_else(none)?,
+            free.take((Kind::General, word)).ok_or_else(none)?,
+            free.take((Kind::General, word)).ok_or_else(none)?,
         ];
-        let [base_name, other] = [base, other].map(|reg| reg.name(64));
-        add((format!("vmovq {other}, {}", own.name(128)), "vmovq r64, xmm".to_string()));
-        add((format!("xor {base_name}, {other}"), "xor r64, r64".to_string()));
-        before = format!("lea {base_name}, [r14]\n");
-        address = Address::at(base);
+        let [base_name, other] = [base, other].map(|reg| reg.name(word));
+        let mov = if form.is_narrow() { "vmovd" } else { "vmovq" };
+        add((format!("{mov} {other}, {}", own.name(128)), format!("{mov} r{word}, xmm")));
+        add((format!("xor {base_name}, {other}"), format!("xor r{word}, r{word}")));
+        before = format!("lea {base_name}, [{}]\n", form.base());
+        address = form.at(base);
     } else if from != "1" {
         let (_, bits) = parts.register(parts.indices);
-        let constant = free.take(Kind::Vector).ok_or_else(none)?;
+        let constant = free.take((Kind::Vector, 128)).ok_or_else(none)?;
         extra.push((constant, bits, INDICES));
         add(or(indices, own, constant, bits));
     }
     let mut breaking = Vec::new();
     if from != "1" {
-        lines.push(format!("vmovups {}, [{ZEROS}]", own.name(bits)));
+        lines.push(format!("vmovups {}, [{} + {ZEROS}]", own.name(bits), form.base()));
         breaking.push("1".to_string());
     }
     if from != name {
@@ -223,6 +244,7 @@ fn chain(parts: &Parts<'_>, result: usize, effects: &Effects, from: &str) -> Res
     }
     lines.insert(0, form.with(&registers, address));
     let init = parts.init(&registers, &[], &extra) + &before;
+    let back = back.iter().map(|one: &String| form.beside(one)).collect();
     let kind = case::Kind::Latency { from: from.to_string(), to: "1".to_string(), back };
     let case = Case { form: form.to_string(), kind, breaking };
     Ok(Made { case, init, body: lines.join("\n") })

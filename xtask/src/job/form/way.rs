@@ -39,17 +39,27 @@ impl Way {
     }
 }
 
+const NO_REGISTER: &str = "no register is left for the way back";
+
 /// The way from `from` to `to`.
 ///
 /// # Errors
 /// There is none, for this reason.
 pub fn back(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, String> {
+    let way = between(form, from, to, free)?;
+    let forms = way.forms.iter().map(|one| form.beside(one)).collect();
+    Ok(Way { forms, ..way })
+}
+
+fn between(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, String> {
+    let word = form.word();
+    let r = if form.is_narrow() { "r32" } else { "r64" };
     let mut general = |way: Way, reg: Reg, bits: u16| -> Result<(Way, Reg), String> {
         if reg.kind == Kind::General {
             return Ok((way, reg));
         }
-        let other = free.take(Kind::General).ok_or("no register is left for the way back")?;
-        Ok((across(form, way, (reg, bits), (other, 64))?, other))
+        let other = free.take((Kind::General, word)).ok_or(NO_REGISTER)?;
+        Ok((across(form, way, (reg, bits), (other, word))?, other))
     };
     match (from, to) {
         (End::Register(reg, bits, _), End::Register(other, other_bits, explicit)) => {
@@ -61,22 +71,30 @@ pub fn back(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, Str
                 return across(form, Way::default(), from, to);
             }
             let (way, middle) = general(Way::default(), reg, bits)?;
-            across(form, way, (middle, 64), to)
+            across(form, way, (middle, word), to)
         }
         (End::Register(reg, bits, _), End::Address(address)) => {
             // The address stays what it is, but has to wait for the result.
             let (way, reg) = general(Way::default(), reg, bits)?;
-            let line = format!("xor {}, {}", address.name(64), reg.name(64));
-            let way = way.step(line.clone(), "xor r64, r64").step(line, "xor r64, r64");
+            let line = format!("xor {}, {}", address.name(word), reg.name(word));
+            let named = format!("xor {r}, {r}");
+            let way = way.step(line.clone(), &named).step(line, &named);
             Ok(Way { writes_flags: true, ..way })
         }
         (End::Register(reg, bits, _), End::Memory(wanted)) => store(form, reg, bits, wanted),
         (End::Register(reg, bits, _), End::Flags) => {
             let (way, reg) = general(Way::default(), reg, bits)?;
-            let way = way.step(format!("test {0}, {0}", reg.name(64)), "test r64, r64");
+            let line = format!("test {0}, {0}", reg.name(word));
+            let way = way.step(line, &format!("test {r}, {r}"));
             Ok(Way { writes_flags: true, ..way })
         }
         (End::Memory(bits), End::Register(reg, _, _)) => load(form, reg, bits),
+        // Not every register has a byte; MOVZX between two would be a move, which may be eliminated.
+        (End::Flags, End::Register(reg, _, _)) if reg.kind == Kind::General && form.is_narrow() => {
+            let byte = free.take((Kind::General, 8)).ok_or(NO_REGISTER)?.name(8);
+            let way = Way::default().step(format!("setc {byte}"), "setc r8");
+            Ok(way.step(format!("movsx {}, {byte}", reg.name(32)), "movsx r32, r8"))
+        }
         (End::Flags, End::Register(reg, _, _)) if reg.kind == Kind::General => {
             let way = Way::default().step(format!("setc {}", reg.name(8)), "setc r8");
             let line = format!("movzx {}, {}", reg.name(32), reg.name(8));
@@ -98,7 +116,12 @@ fn within(
     Ok(match reg.kind {
         // A divisor must not become 0.
         Kind::General if form.divides() && explicit => {
-            way.step(format!("lea {}, [{} + 1]", to.name(64), reg.name(64)), "lea r64, m")
+            let word = form.word();
+            let line = format!("lea {}, [{} + 1]", to.name(word), reg.name(word));
+            way.step(line, &format!("lea r{word}, m"))
+        }
+        Kind::General if form.is_narrow() => {
+            way.step(format!("movsx {}, {}", to.name(32), reg.name(16)), "movsx r32, r16")
         }
         Kind::General => {
             way.step(format!("movsxd {}, {}", to.name(64), reg.name(32)), "movsxd r64, r32")
@@ -135,18 +158,25 @@ fn class(bits: u16) -> &'static str {
 /// Between a general register and one of another kind.
 fn across(form: &Form, way: Way, (reg, _): (Reg, u16), (to, _): (Reg, u16)) -> Result<Way, String> {
     let v = if form.is_vex() { "v" } else { "" };
+    let word = form.word();
+    let mov = if form.is_narrow() { "movd" } else { "movq" };
+    let r = format!("r{word}");
     Ok(match (reg.kind, to.kind) {
         (Kind::General, Kind::Vector) => {
-            way.step(format!("{v}movq {}, {reg}", to.name(128)), &format!("{v}movq xmm, r64"))
+            let line = format!("{v}{mov} {}, {}", to.name(128), reg.name(word));
+            way.step(line, &format!("{v}{mov} xmm, {r}"))
         }
         (Kind::Vector, Kind::General) => {
-            way.step(format!("{v}movq {to}, {}", reg.name(128)), &format!("{v}movq r64, xmm"))
+            let line = format!("{v}{mov} {}, {}", to.name(word), reg.name(128));
+            way.step(line, &format!("{v}{mov} {r}, xmm"))
         }
         (Kind::General, Kind::Mmx) => {
-            way.step(format!("movq {}, {reg}", to.name(64)), "movq mm, r64")
+            let line = format!("{mov} {}, {}", to.name(64), reg.name(word));
+            way.step(line, &format!("{mov} mm, {r}"))
         }
         (Kind::Mmx, Kind::General) => {
-            way.step(format!("movq {to}, {}", reg.name(64)), "movq r64, mm")
+            let line = format!("{mov} {}, {}", to.name(word), reg.name(64));
+            way.step(line, &format!("{mov} {r}, mm"))
         }
         (Kind::General, Kind::Mask) => {
             way.step(format!("kmovw {}, {}", to.name(64), reg.name(32)), "kmovw k, r32")
@@ -163,19 +193,23 @@ fn store(form: &Form, reg: Reg, bits: u16, wanted: u16) -> Result<Way, String> {
     if form.divides() {
         return Err("the memory would become 0, which it divides by".to_string());
     }
-    let way = Way::default();
+    let (way, base) = (Way::default(), form.base());
     let v = if form.is_vex() { "v" } else { "" };
     match reg.kind {
-        Kind::General if wanted <= 64 => {
-            let line = format!("mov qword ptr [r14], {}", reg.name(64));
-            Ok(way.step(line, "mov m64, r64"))
+        Kind::General if wanted <= form.word() => {
+            let word = form.word();
+            let line = format!("mov {}, {}", sized(Some(word), base), reg.name(word));
+            Ok(way.step(line, &format!("mov m{word}, r{word}")))
         }
         Kind::Vector if wanted <= bits => {
             let (name, class) = (reg.name(bits), class(bits));
-            Ok(way.step(format!("{v}movups [r14], {name}"), &format!("{v}movups m{bits}, {class}")))
+            Ok(way.step(
+                format!("{v}movups [{base}], {name}"),
+                &format!("{v}movups m{bits}, {class}"),
+            ))
         }
         Kind::Mmx if wanted <= 64 => {
-            Ok(way.step(format!("movq [r14], {}", reg.name(64)), "movq m64, mm"))
+            Ok(way.step(format!("movq [{base}], {}", reg.name(64)), "movq m64, mm"))
         }
         _ => Err(format!("no store of its result covers a load of {wanted} bits")),
     }
@@ -184,7 +218,12 @@ fn store(form: &Form, reg: Reg, bits: u16, wanted: u16) -> Result<Way, String> {
 /// A load of what the store of `bits` bits wrote.
 fn load(form: &Form, reg: Reg, bits: u16) -> Result<Way, String> {
     let v = if form.is_vex() { "v" } else { "" };
-    let (way, from) = (Way::default(), sized(Some(bits), "r14"));
+    let bits = match reg.kind {
+        // The lower half is a part of it.
+        Kind::General if form.is_narrow() && bits == 64 => 32,
+        _ => bits,
+    };
+    let (way, from) = (Way::default(), sized(Some(bits), form.base()));
     let line = match (reg.kind, bits) {
         (Kind::General, 8 | 16) => {
             let named = format!("movzx r32, m{bits}");

@@ -10,7 +10,6 @@ mod select;
 
 pub use select::Selection;
 
-use super::address::MEMORY;
 use super::chain::{self, Made, Missing};
 use super::effects::{self, Effects};
 use super::encoding::Encoding;
@@ -18,6 +17,7 @@ use super::evex;
 use super::text::Operand;
 use super::{Form, FormError, apart};
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction};
+use protocol::bits::Bits;
 use std::collections::HashSet;
 
 /// An instruction form of the catalog.
@@ -120,20 +120,27 @@ pub fn measure(entry: &Entry) -> Measurements {
 pub(super) fn effects_of(form: &Form) -> Result<Effects, FormError> {
     let (registers, _) = effects::probe(form)?;
     let encoding = form.encoding.ok_or_else(|| effects::refused(form, "it has no encoding"))?;
-    let code = encoding.bytes(&form.operands, &registers, MEMORY);
+    let code = encoding.bytes(&form.operands, &registers, form.place());
     Effects::of(form, &registers, &code.map_err(|reason| effects::refused(form, &reason))?)
 }
 
-/// The catalog, in the order of iced-x86's encodings.
+/// The catalog of 64-bit code, in the order of iced-x86's encodings.
 #[must_use]
 pub fn all() -> Vec<Entry> {
+    in_code_of(Bits::SixtyFour)
+}
+
+/// The catalog of 64-bit or of 32-bit code.
+#[must_use]
+pub fn in_code_of(bits: Bits) -> Vec<Entry> {
     let codes = Code::values().filter(|code| {
         let op = code.op_code();
         // MVEX is of a coprocessor (Knights Corner) that boots nothing.
-        op.is_instruction() && op.mode64() && op.encoding() != EncodingKind::MVEX
+        let there = if bits == Bits::SixtyFour { op.mode64() } else { op.mode32() };
+        op.is_instruction() && there && op.encoding() != EncodingKind::MVEX
     });
     let mut texts = HashSet::new();
-    let mut entries: Vec<Entry> = codes.flat_map(of).collect();
+    let mut entries: Vec<Entry> = codes.flat_map(|code| of(code, bits)).collect();
     for entry in &mut entries {
         let Ok(form) = &mut entry.form else { continue };
         if let Some(encoding) = form.encoding.as_mut().filter(|_| !texts.insert(entry.name.clone()))
@@ -146,13 +153,13 @@ pub fn all() -> Vec<Entry> {
 }
 
 /// The forms of an encoding.
-fn of(code: Code) -> Vec<Entry> {
+fn of(code: Code, bits: Bits) -> Vec<Entry> {
     let op = code.op_code();
     let mnemonic = format!("{:?}", code.mnemonic()).to_lowercase();
     let entry = |operands: Vec<Operand>, lock| {
         let mnemonic = if lock { format!("lock {mnemonic}") } else { mnemonic.clone() };
         let encoding = Some(Encoding { code, lock, named: false });
-        let form = Form { mnemonic, operands, encoding };
+        let form = Form { mnemonic, operands, encoding, bits };
         Entry { name: form.to_string(), code, form: Ok(form) }
     };
     let refused = refused::reason(code).map(str::to_string);

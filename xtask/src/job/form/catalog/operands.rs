@@ -1,6 +1,7 @@
 //! Operand classes of an encoding.
 
 use crate::job::form::branch;
+use crate::job::form::compatibility;
 use crate::job::form::privileged;
 use crate::job::form::registers::Kind;
 use crate::job::form::text::Operand;
@@ -86,7 +87,13 @@ fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<
         K::seg_reg | K::es | K::cs | K::ss | K::ds | K::fs | K::gs => {
             refused("it works on a segment register")
         }
-        K::cr_reg => Ok(privileged::registers("cr")),
+        // 32-bit code has no CR8.
+        K::cr_reg => {
+            let all = privileged::registers("cr").into_iter();
+            Ok(all
+                .filter(|one| code.op_code().mode64() || compatibility::lacks(one).is_none())
+                .collect())
+        }
         K::dr_reg => Ok(privileged::registers("dr")),
         K::tr_reg => refused("it is privileged, and works on the machine's state"),
         K::st0 => one(fixed("st0")),
@@ -104,17 +111,12 @@ fn choices(code: Code, kind: OpCodeOperandKind, memory: &Operand) -> Result<Vec<
         K::seg_rSI | K::es_rDI | K::seg_rDI | K::seg_rBX_al => {
             refused("it accesses memory that no operand names, and moves the pointers to it")
         }
-        K::br64_1 => Ok(branch::operands(code, 8)),
-        K::br64_4 => Ok(branch::operands(code, 32)),
+        K::br64_1 | K::br32_1 => Ok(branch::operands(code, 8)),
+        K::br64_4 | K::br32_4 => Ok(branch::operands(code, 32)),
         K::br16_1 | K::br16_2 => refused("its target is cut to 16 bits"),
-        K::br32_1
-        | K::br32_4
-        | K::xbegin_2
-        | K::xbegin_4
-        | K::brdisp_2
-        | K::brdisp_4
-        | K::farbr2_2
-        | K::farbr4_2 => refused("it leaves the straight line"),
+        K::xbegin_2 | K::xbegin_4 | K::brdisp_2 | K::brdisp_4 | K::farbr2_2 | K::farbr4_2 => {
+            refused("it leaves the straight line")
+        }
         K::mem_offs => refused("its address stands in the instruction"),
         K::r16_reg_mem | K::r32_reg_mem | K::r64_reg_mem => {
             refused("a register of it is a pointer to memory that it writes")

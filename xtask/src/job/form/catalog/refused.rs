@@ -1,6 +1,8 @@
 //! Encodings that no item measures, because of what they are.
 
-use iced_x86::{Code, CpuidFeature, Mnemonic};
+use iced_x86::{Code, CpuidFeature, DecoderOptions, Mnemonic};
+
+const NOT_OF_THESE: &str = "no processor of 64 bits is documented to have it";
 
 /// Why an encoding is not measured.
 pub fn reason(code: Code) -> Option<&'static str> {
@@ -35,7 +37,10 @@ pub fn reason(code: Code) -> Option<&'static str> {
     if matches!(code, Code::Ltr_rm16 | Code::Ltr_r32m16 | Code::Ltr_r64m16) {
         return Some("the segment that it would load again is busy, which it refuses");
     }
-    code.cpuid_features().iter().find_map(|&feature| of_feature(feature))
+    let reason = code.cpuid_features().iter().find_map(|&feature| of_feature(feature));
+    // A decoder of these processors' code takes the bytes for another instruction.
+    let other = !code.op_code().mode64() && code.op_code().decoder_option() != DecoderOptions::NONE;
+    reason.or(other.then_some(NOT_OF_THESE))
 }
 
 fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
@@ -74,7 +79,7 @@ fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
         | F::CYRIX_DMI
         | F::CYRIX_D3NOW
         | F::CENTAUR_AIS
-        | F::UDBG => "no processor of 64 bits is documented to have it",
+        | F::UDBG => NOT_OF_THESE,
         _ => return None,
     })
 }
