@@ -135,7 +135,7 @@ fn instructions(width: u32) -> String {
 }
 
 fn issue(fact: &WidthFact, unit: &str) -> Row {
-    let value = fact.width.map_or("not told".to_string(), |width| instructions(width));
+    let value = fact.width.map_or("not told".to_string(), instructions);
     let evidence = match fact.nops {
         0 => String::new(),
         nops => format!("{nops} NOPs more took {} {unit} more", fact.cycles),
