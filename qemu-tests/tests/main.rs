@@ -9,6 +9,7 @@ mod branches;
 mod bring_up;
 mod callgrind;
 mod compare;
+mod compatibility_forms;
 mod compiled;
 mod compressed;
 mod console;
@@ -54,7 +55,7 @@ mod memory;
 mod metrics;
 mod moving;
 mod named_events;
-mod narrow_forms;
+
 mod network_boot;
 mod objects;
 mod old_machines;

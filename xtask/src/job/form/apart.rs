@@ -50,7 +50,7 @@ pub fn independent(
         most = most.min(free.left(*register) / needed);
     }
     let waits = own.iter().any(|(index, _)| effects.operands[*index].read);
-    if most == 1 && waits && form.is_narrow() {
+    if most == 1 && waits && form.is_compatibility() {
         let reason = "no register is left for a second one, so that each waits for the one before";
         return Err(effects::refused(form, reason));
     }

@@ -98,7 +98,7 @@ pub fn parse(word: &str) -> Option<Operand> {
 }
 
 /// What only 32-bit code has, as JCXZ.
-const ONLY_NARROW: &str = "a target of 32-bit code, which a form ends in `[32-bit]` for";
+const ONLY_32_BIT: &str = "a target of 32-bit code, which a form ends in `[32-bit]` for";
 
 /// The encoding that a form with a target is bound to: an assembler would choose the shortest.
 ///
@@ -113,8 +113,8 @@ pub fn bound(
     let word = text(bits, taken);
     let no_target = "no target of this instruction";
     let found = encoding(mnemonic, bits, code).ok_or_else(|| {
-        let narrow = encoding(mnemonic, bits, Bits::Compatibility).is_some();
-        (word.clone(), if narrow { ONLY_NARROW } else { no_target })
+        let in_32_bit = encoding(mnemonic, bits, Bits::Compatibility).is_some();
+        (word.clone(), if in_32_bit { ONLY_32_BIT } else { no_target })
     });
     let code = found?;
     let known = operands(code, bits);
@@ -162,8 +162,8 @@ struct Branch {
 const INIT: &str = "xor r8d, r8d\nmov r9d, 1\nmov r10d, 0x80000000\n";
 
 /// The same code in registers of 32-bit code.
-fn narrow(form: &Form, line: &str) -> String {
-    match form.is_narrow() {
+fn in_32_bit_registers(form: &Form, line: &str) -> String {
+    match form.is_compatibility() {
         true => line.replace("r8d", "esi").replace("r9d", "edi").replace("r10d", "ebp"),
         false => line.to_string(),
     }
@@ -219,14 +219,17 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     let (own, with) = branch.once(form);
     let base = form.base();
     let flags = effects.flags.read.then(|| branch.flags(form)).transpose()?;
-    let lines =
-        flags.iter().map(|line| narrow(form, line)).chain((0..COPIES).flat_map(|_| own.clone()));
+    let lines = flags
+        .iter()
+        .map(|line| in_32_bit_registers(form, line))
+        .chain((0..COPIES).flat_map(|_| own.clone()));
     let body = lines.collect::<Vec<_>>().join("\n");
     let counter = match branch.mnemonic {
         Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz => u32::from(!branch.taken),
         _ => 0,
     };
-    let init = format!("{}mov ecx, {counter}\nmov [{base}], {base}\n", narrow(form, INIT));
+    let init =
+        format!("{}mov ecx, {counter}\nmov [{base}], {base}\n", in_32_bit_registers(form, INIT));
     let with = with.iter().map(|one| form.beside(one)).collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };
     let breaking = flags.iter().map(|_| "flags".to_string()).collect();

@@ -41,7 +41,7 @@ pub fn lacks(operand: &Operand) -> Option<&'static str> {
 
 impl Form {
     /// Whether it is of 32-bit code.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_compatibility(&self) -> bool {
         self.bits == Bits::Compatibility
     }
 
@@ -52,12 +52,12 @@ impl Form {
 
     /// The register that has the address of a snippet's memory.
     pub fn pointer(&self) -> Reg {
-        Reg::general(if self.is_narrow() { 3 } else { 14 })
+        Reg::general(if self.is_compatibility() { 3 } else { 14 })
     }
 
     /// Its name.
     pub fn base(&self) -> &'static str {
-        if self.is_narrow() { "ebx" } else { "r14" }
+        if self.is_compatibility() { "ebx" } else { "r14" }
     }
 
     /// The address of a snippet's memory.
@@ -85,7 +85,7 @@ impl Form {
 
     /// The text of another form, as one of the same code.
     pub fn beside(&self, other: &str) -> String {
-        if self.is_narrow() { format!("{other} {SUFFIX}") } else { other.to_string() }
+        if self.is_compatibility() { format!("{other} {SUFFIX}") } else { other.to_string() }
     }
 
     /// The same form in code of so many bits.

@@ -59,7 +59,7 @@ pub fn probe(form: &Form) -> Result<(Vec<Option<Reg>>, String), FormError> {
     // An implicit register could be any of the old ones.
     let mut free = Free::of(form, &[0, 1, 2].map(Reg::general));
     // In 32-bit code only old ones have bytes: BL and DL, which no instruction uses without naming them.
-    let mut bytes = [3, 2].map(Reg::general).into_iter().filter(|_| form.is_narrow());
+    let mut bytes = [3, 2].map(Reg::general).into_iter().filter(|_| form.is_compatibility());
     let registers = (0..form.operands.len()).map(|index| {
         let Some(register) = form.register(index) else { return Ok(None) };
         let reason = "it has more operands than there are registers";
@@ -88,7 +88,8 @@ impl Effects {
         let [mut instruction] = all[..] else {
             return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
         };
-        if let Some(reason) = compatibility::unsafe_here(&instruction).filter(|_| form.is_narrow())
+        if let Some(reason) =
+            compatibility::unsafe_here(&instruction).filter(|_| form.is_compatibility())
         {
             return Err(refused(form, reason));
         }

@@ -67,9 +67,9 @@ fn in_own_code(file: &JobFile) -> Result<JobFile, JobError> {
             forms.iter().map(|form| form.in_code_of(bits).map_err(failed)).collect()
         };
         let (latency, throughput) = (own(&wanted.latency)?, own(&wanted.throughput)?);
-        let narrow =
-            bits == Bits::Compatibility || latency.iter().chain(&throughput).any(Form::is_narrow);
-        if wanted.ports && narrow {
+        let in_32_bit = bits == Bits::Compatibility
+            || latency.iter().chain(&throughput).any(Form::is_compatibility);
+        if wanted.ports && in_32_bit {
             return Err(snippet.refused(source, NO_PORTS.to_string()));
         }
         snippet.wanted = Some(Wanted { latency, throughput, ..wanted.clone() });

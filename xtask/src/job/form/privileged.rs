@@ -115,14 +115,14 @@ pub fn registers(prefix: &str) -> Vec<Operand> {
 }
 
 /// Init code with the registers of 32-bit code, where R8 is ESI.
-fn narrow(init: &str) -> String {
+fn in_32_bit_registers(init: &str) -> String {
     let pairs = [("r8d", "esi"), ("r8w", "si"), ("r8", "esi"), ("r14", "ebx")];
-    pairs.into_iter().fold(init.to_string(), |code, (wide, narrow)| code.replace(wide, narrow))
+    pairs.into_iter().fold(init.to_string(), |code, (wide, short)| code.replace(wide, short))
 }
 
 /// Instructions one after the other.
 pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
-    let own = Reg::general(if form.is_narrow() { 6 } else { 8 });
+    let own = Reg::general(if form.is_compatibility() { 6 } else { 8 });
     let registers: Vec<Option<Reg>> =
         (0..form.operands.len()).map(|index| form.register(index).map(|_| own)).collect();
     let mut lines = Vec::new();
@@ -138,8 +138,8 @@ pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
     if let Some(base) = form.mnemonic.strip_prefix("wr").filter(|rest| rest.ends_with("base")) {
         init = format!("{FSGSBASE}\nrd{base} r8");
     }
-    if form.is_narrow() {
-        init = narrow(&init);
+    if form.is_compatibility() {
+        init = in_32_bit_registers(&init);
     }
     init.push('\n');
     let with = undone.after.map(|one| form.beside(one)).into_iter().collect();

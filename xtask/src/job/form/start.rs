@@ -44,7 +44,8 @@ pub fn load_implicit(form: &Form, reg: Reg) -> String {
 
 /// Init code: ones in the memory at R14, `lines` of 64 bytes, and in all registers that the form uses.
 pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -> String {
-    let mut code = if form.is_narrow() { fill_narrow(form, lines) } else { fill(form, lines) };
+    let mut code =
+        if form.is_compatibility() { fill_compatibility(form, lines) } else { fill(form, lines) };
     let implicit = effects.implicit.iter().map(|(reg, _)| reg);
     if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87)
         || effects.stack.is_moved()
@@ -80,7 +81,7 @@ fn fill(form: &Form, lines: usize) -> String {
 }
 
 /// The same in 32-bit code, each in two halves.
-fn fill_narrow(form: &Form, lines: usize) -> String {
+fn fill_compatibility(form: &Form, lines: usize) -> String {
     let (low, high) = (form.one() as u32, form.one() >> 32);
     let places = [(ones(form), 8), (form.base().to_string(), 8 * lines)];
     let mut code = String::new();

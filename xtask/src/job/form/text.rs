@@ -232,7 +232,7 @@ impl fmt::Display for Form {
         if let Some(encoding) = self.encoding.filter(|encoding| encoding.named) {
             write!(f, " [{}]", encoding.code.op_code().op_code_string())?;
         }
-        if self.is_narrow() { write!(f, " {}", compatibility::SUFFIX) } else { Ok(()) }
+        if self.is_compatibility() { write!(f, " {}", compatibility::SUFFIX) } else { Ok(()) }
     }
 }
 

@@ -81,7 +81,8 @@ impl<'a> Parts<'a> {
         extra: &[(Reg, u16, u32)],
     ) -> String {
         let base = self.form.base();
-        let mut code = if self.form.is_narrow() { self.fill_narrow() } else { self.fill() };
+        let mut code =
+            if self.form.is_compatibility() { self.fill_compatibility() } else { self.fill() };
         let mut load = |reg: Reg, bits: u16, from: u32| {
             // Writing to a String does not fail.
             let _ = match reg.kind {
@@ -117,7 +118,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The same in 32-bit code.
-    fn fill_narrow(&self) -> String {
+    fn fill_compatibility(&self) -> String {
         let step = self.index_bits / 8;
         let high = if step == 4 { "" } else { "mov dword ptr [ecx + 4], 0\n" };
         let next = format!("mov [ecx], eax\n{high}add ecx, {step}\nadd eax, {LINE}");
@@ -222,7 +223,7 @@ fn chain(parts: &Parts<'_>, result: usize, effects: &Effects, from: &str) -> Res
             free.take((Kind::General, word)).ok_or_else(none)?,
         ];
         let [base_name, other] = [base, other].map(|reg| reg.name(word));
-        let mov = if form.is_narrow() { "vmovd" } else { "vmovq" };
+        let mov = if form.is_compatibility() { "vmovd" } else { "vmovq" };
         add((format!("{mov} {other}, {}", own.name(128)), format!("{mov} r{word}, xmm")));
         add((format!("xor {base_name}, {other}"), format!("xor r{word}, r{word}")));
         before = format!("lea {base_name}, [{}]\n", form.base());

@@ -53,7 +53,7 @@ pub fn back(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, Str
 
 fn between(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, String> {
     let word = form.word();
-    let r = if form.is_narrow() { "r32" } else { "r64" };
+    let r = if form.is_compatibility() { "r32" } else { "r64" };
     let mut general = |way: Way, reg: Reg, bits: u16| -> Result<(Way, Reg), String> {
         if reg.kind == Kind::General {
             return Ok((way, reg));
@@ -90,7 +90,9 @@ fn between(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, Stri
         }
         (End::Memory(bits), End::Register(reg, _, _)) => load(form, reg, bits),
         // Not every register has a byte; MOVZX between two would be a move, which may be eliminated.
-        (End::Flags, End::Register(reg, _, _)) if reg.kind == Kind::General && form.is_narrow() => {
+        (End::Flags, End::Register(reg, _, _))
+            if reg.kind == Kind::General && form.is_compatibility() =>
+        {
             let byte = free.take((Kind::General, 8)).ok_or(NO_REGISTER)?.name(8);
             let way = Way::default().step(format!("setc {byte}"), "setc r8");
             Ok(way.step(format!("movsx {}, {byte}", reg.name(32)), "movsx r32, r8"))
@@ -120,7 +122,7 @@ fn within(
             let line = format!("lea {}, [{} + 1]", to.name(word), reg.name(word));
             way.step(line, &format!("lea r{word}, m"))
         }
-        Kind::General if form.is_narrow() => {
+        Kind::General if form.is_compatibility() => {
             way.step(format!("movsx {}, {}", to.name(32), reg.name(16)), "movsx r32, r16")
         }
         Kind::General => {
@@ -159,7 +161,7 @@ fn class(bits: u16) -> &'static str {
 fn across(form: &Form, way: Way, (reg, _): (Reg, u16), (to, _): (Reg, u16)) -> Result<Way, String> {
     let v = if form.is_vex() { "v" } else { "" };
     let word = form.word();
-    let mov = if form.is_narrow() { "movd" } else { "movq" };
+    let mov = if form.is_compatibility() { "movd" } else { "movq" };
     let r = format!("r{word}");
     Ok(match (reg.kind, to.kind) {
         (Kind::General, Kind::Vector) => {
@@ -220,7 +222,7 @@ fn load(form: &Form, reg: Reg, bits: u16) -> Result<Way, String> {
     let v = if form.is_vex() { "v" } else { "" };
     let bits = match reg.kind {
         // The lower half is a part of it.
-        Kind::General if form.is_narrow() && bits == 64 => 32,
+        Kind::General if form.is_compatibility() && bits == 64 => 32,
         _ => bits,
     };
     let (way, from) = (Way::default(), sized(Some(bits), form.base()));

@@ -108,9 +108,9 @@ fn n3_a_form_of_32_bit_code_is_marked_and_reads_back() {
     }
     let wide: Form = "je rel8 {taken}".parse().unwrap();
     assert_eq!(wide.bits, Bits::SixtyFour);
-    let narrow = wide.in_code_of(Bits::Compatibility).unwrap();
-    assert_eq!(narrow.to_string(), "je rel8 {taken} [32-bit]");
-    assert_ne!(narrow.encoding, wide.encoding);
+    let in_32_bit = wide.in_code_of(Bits::Compatibility).unwrap();
+    assert_eq!(in_32_bit.to_string(), "je rel8 {taken} [32-bit]");
+    assert_ne!(in_32_bit.encoding, wide.encoding);
 }
 
 /// The width comes from the item, from what holds for all items, from the command line, or from the form.
@@ -138,9 +138,9 @@ fn n3_forms_are_of_the_code_that_their_item_asks_for() {
     let text = "[[characterise]]\nforms = ['imul r32, r32', 'imul r32, r32 [32-bit]']";
     let file = file::parse(text, "x.toml").unwrap();
     for one in &expand(&file).unwrap().snippets {
-        let narrow = one.options.bits == Bits::Compatibility;
-        assert_eq!(one.name.contains(SUFFIX), narrow, "{}", one.name);
-        assert_eq!(one.asm.contains("esi"), narrow, "{}\n{}", one.name, one.asm);
+        let in_32_bit = one.options.bits == Bits::Compatibility;
+        assert_eq!(one.name.contains(SUFFIX), in_32_bit, "{}", one.name);
+        assert_eq!(one.asm.contains("esi"), in_32_bit, "{}\n{}", one.name, one.asm);
     }
     assert_eq!(names(text).len(), 8);
 }

@@ -112,9 +112,9 @@ fn n3_forms_of_32_bit_code_take_the_instructions_that_they_are_made_of() {
     // 64-bit code in the same job stays apart.
     let wide = row(&rows, "imul r64, r64");
     assert!(wide.latency.iter().flat_map(|one| &one.back).all(|form| form == "movsxd r64, r32"));
-    let narrow = row(&rows, "imul r32, r32 [32-bit]");
+    let in_32_bit = row(&rows, "imul r32, r32 [32-bit]");
     let figures = |row: &FormRow| row.latency.iter().map(|one| one.value).collect::<Vec<_>>();
-    assert_eq!((figures(wide), figures(narrow)), (vec![1.0, 2.0], vec![1.0, 2.0]));
+    assert_eq!((figures(wide), figures(in_32_bit)), (vec![1.0, 2.0], vec![1.0, 2.0]));
     for result in report.results() {
         assert!(result.restored.is_empty(), "{}: {:?}", result.name, result.restored);
     }
