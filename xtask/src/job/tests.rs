@@ -76,7 +76,11 @@ fn t6_what_32_bit_code_cannot_be_is_refused_by_name() {
             "[[snippet]]\nasm = \".barecount pause; nop; .barecount resume\"\nbits = 32".into(),
             &["bits = 32: counting cannot be paused"],
         ),
-        ("[[snippet]]\nlatency = \"imul r64, r64\"\nbits = 32".into(), &["x.toml:1:", "forms", "64-bit code"]),
+        ("[[snippet]]\nlatency = \"imul r64, r64\"\nbits = 32".into(), &["x.toml:1:", "`r64`", "no 64-bit general registers"]),
+        (
+            "[[snippet]]\nthroughput = \"inc r32 [32-bit]\"\nno-memory = true".into(),
+            &["bits = 32: no-memory mode"],
+        ),
         (
             "[[run]]\n[[run.task]]\nname = \"t\"\nasm = \"\"\nbits = 8".into(),
             &["line 5", "bits is 8; code has 64"],
