@@ -65,7 +65,8 @@ pub struct Throughput {
     /// Units an instruction: what was measured without the throughput of the forms in `with`.
     pub value: f64,
     /// What `value` is, where others stand beside each instruction: `at least`, because these could run beside it at no
-    /// cost; `at most`, if one of them was not measured.
+    /// cost; `at most`, if one of them was not measured, or if each instruction reads the register that it writes, and waiting for that
+    /// explains the whole figure, as there are few registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<&'static str>,
     /// Units an instruction with what stands beside it.
@@ -177,12 +178,26 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
         }
     }
     beside::subtract(&mut rows);
+    rows.iter_mut().for_each(bound_by_latency);
     for (form, found) in ports::found(&cases) {
         rows.iter_mut()
             .filter(|row| row.form == form)
             .for_each(|row| row.ports = Some(found.clone()));
     }
     rows
+}
+
+/// Marks a throughput that is no less than waiting explains: of `copies` instructions, each that reads its destination waits for itself
+/// in the body before. Of a figure that is larger by more than a 20th, something else is the limit.
+fn bound_by_latency(row: &mut FormRow) {
+    let Some(throughput) = row.throughput.as_mut().filter(|one| one.bound.is_none()) else {
+        return;
+    };
+    let own = |one: &&Latency| one.from == one.to && one.back.is_empty() && one.breaking.is_empty();
+    let chain = row.latency.iter().filter(own).map(|one| one.value).fold(0.0, f64::max);
+    if chain > 0.0 && throughput.value * 20.0 <= 21.0 * chain / f64::from(throughput.copies) {
+        throughput.bound = Some("at most");
+    }
 }
 
 fn metric<'a>(result: &'a SnippetResult, event: &str) -> Option<&'a Metric> {

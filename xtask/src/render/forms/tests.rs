@@ -138,6 +138,26 @@ fn n3_the_table_says_what_its_figures_count_and_events_are_figures_too() {
     assert_eq!(inc.chars().count(), dec.chars().count(), "{lines:#?}");
 }
 
+/// Of few instructions that read what they write, each waits for itself.
+#[test]
+fn n3_a_throughput_that_a_chain_explains_is_an_upper_bound() {
+    let report = report(&[
+        ("latency: add r8, r8 [32-bit] (1 -> 1)", 1.0, None),
+        ("throughput: add r8, r8 [32-bit] (2 apart)", 1.0, None),
+        ("latency: div r32 [32-bit] (eax -> eax)", 24.0, None),
+        ("throughput: div r32 [32-bit] (3 apart)", 20.0, None),
+        ("latency: imul r32, r32 [32-bit] (1 -> 1)", 3.0, None),
+        ("throughput: imul r32, r32 [32-bit] (5 apart)", 5.0, None),
+        ("latency: lea r32, m [32-bit] (address -> 1)", 8.0, None),
+        ("throughput: lea r32, m [32-bit] (5 apart)", 5.0, None),
+    ]);
+    let rows = rows(&report);
+    let bounds: Vec<_> = rows.iter().map(|row| row.throughput.as_ref().unwrap().bound).collect();
+    // DIV's are 6.7 cycles apart and would be 8 by its latency.
+    assert_eq!(bounds, [Some("at most"), Some("at most"), None, None]);
+    assert!(table(&report, "TSC ticks", Width::default()).contains("≤ 0.5"));
+}
+
 /// A partner may have partners. What could run beside others at no cost is a lower bound, and what stands beside a form
 /// that was not measured by itself an upper one.
 #[test]
