@@ -94,6 +94,11 @@ fn d1_no_table_of_direct_jumps_is_told_where_none_shows() {
         assert_eq!(cache.bytes(), None, "{cache:?}");
         assert!(cache.reason.is_some(), "{cache:?}");
     }
+    // Alone it is no instruction cache either, whose lines are longer.
+    let parameters = Parameters { code: None, direct: large, ..parameters };
+    let alone = instruction_cache(&mut Modelled::new(&parameters));
+    assert_eq!(alone.bytes(), None, "{alone:?}");
+    assert!(alone.reason.is_some_and(|why| why.contains("table of direct jumps")));
     // With a larger one it shows.
     let code = Some(CacheShape { bytes: 128 << 10, ways: 8, ..code });
     let parameters = Parameters { code, ..parameters };
