@@ -1,6 +1,6 @@
 //! Blind recovery of the table of direct jumps.
 
-use super::Modelled;
+use super::{Modelled, numbers};
 use facts::pipeline::{direct, instruction_cache};
 use pmu_model::uarch::Parameters;
 use pmu_model::uarch::parameters::{CacheShape, TlbShape};
@@ -15,12 +15,7 @@ fn fact(parameters: &Parameters, code: &CodeCacheFact) -> DirectFact {
 
 #[test]
 fn d1_blind_recovery_of_200_random_tables_of_direct_jumps() {
-    let mut state = 3u64;
-    let mut draw = |most: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
+    let mut draw = numbers(3);
     let mut told = 0;
     for _ in 0..200 {
         let ways = 1 + draw(16) as u32;

@@ -1,6 +1,6 @@
 //! What is told of the width of retirement, by a core that issues and retires so many instructions in a cycle.
 
-use super::Modelled;
+use super::{Modelled, numbers};
 use facts::pipeline::retire;
 use pmu_model::uarch::Parameters;
 
@@ -71,12 +71,7 @@ fn told(retirement: Option<Retirement>, memory_cycles: u32) -> (Option<u32>, Str
 
 #[test]
 fn d1_blind_recovery_of_200_random_widths_of_retirement() {
-    let mut state = 9u64;
-    let mut draw = |most: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
+    let mut draw = numbers(9);
     for _ in 0..200 {
         let width = 1 + draw(16);
         let issue = 1 + draw(width);

@@ -1,6 +1,6 @@
 //! Blind recovery of what is in flight at once.
 
-use super::Modelled;
+use super::{Modelled, numbers};
 use facts::pipeline::window;
 use pmu_model::uarch::Parameters;
 use pmu_model::uarch::window::WindowShape;
@@ -37,12 +37,7 @@ fn told(facts: &[WindowFact]) -> [Option<u32>; 5] {
 
 #[test]
 fn d1_blind_recovery_of_200_random_windows() {
-    let mut state = 41u64;
-    let mut draw = |most: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
+    let mut draw = numbers(41);
     let (mut found, mut untold) = ([0; 5], [0; 5]);
     for _ in 0..200 {
         let most = if draw(4) == 0 { 1009 } else { 300 };
