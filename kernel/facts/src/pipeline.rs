@@ -103,25 +103,13 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let mispredict_tenths = Times::of(&mut samples);
     let tenths = mispredict_tenths.median;
     let apart = mispredict_tenths.least * 2 < tenths || mispredict_tenths.most > tenths * 2;
-    if tenths == 0 || apart {
+    let (returns, targets) = if tenths == 0 || apart {
         let reason = Some(if apart { APART } else { FREE }.to_string());
         let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
-        let targets = TargetsFact { reason, ..TargetsFact::default() };
-        return PipelineFacts {
-            mispredict_tenths,
-            returns,
-            targets,
-            code,
-            stores,
-            issue,
-            retire,
-            direct,
-            window,
-            hazards,
-        };
-    }
-    let returns = returns::measure(probe, tenths);
-    let targets = targets::measure(probe, tenths);
+        (returns, TargetsFact { reason, ..TargetsFact::default() })
+    } else {
+        (returns::measure(probe, tenths), targets::measure(probe, tenths))
+    };
     PipelineFacts {
         mispredict_tenths,
         returns,

@@ -14,7 +14,7 @@ use protocol::record::RetireFact;
 const WAITING: u32 = 60;
 /// The greatest counter mask that is tried; no processor retires as many.
 const MOST: u8 = 24;
-/// Tries of each; the greatest number counts, as an interruption splits a cycle's instructions and never adds any.
+/// Tries of each; the greatest number counts: whatever comes in between, no cycle has more than the core can retire.
 const TRIES: u32 = 3;
 
 const NO_MASK: &str = "the counter mask has no effect on the counter of retired instructions";
