@@ -35,7 +35,7 @@ pub(crate) struct RawForms {
     /// The ports of their micro-operations, too: by events of the ports where the processor has them, else by throughput as far as that tells. Takes an item for each form and each of 13 blocking instructions. Default: false.
     #[serde(default)]
     ports: bool,
-    /// The forms are of 64-bit or of 32-bit code. Default: 64.
+    /// 64, or 32 for forms of 32-bit code (compatibility mode). Default: 64.
     #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
     unroll: Option<u32>,

@@ -161,14 +161,6 @@ struct Branch {
 /// Zero, one and the least number, for comparisons.
 const INIT: &str = "xor r8d, r8d\nmov r9d, 1\nmov r10d, 0x80000000\n";
 
-/// The same code in registers of 32-bit code.
-fn in_32_bit_registers(form: &Form, line: &str) -> String {
-    match form.is_compatibility() {
-        true => line.replace("r8d", "esi").replace("r9d", "edi").replace("r10d", "ebp"),
-        false => line.to_string(),
-    }
-}
-
 /// Comparisons of these, with ZF, PF, CF, OF and SF after them.
 const COMPARISONS: [(&str, [bool; 5]); 4] = [
     ("cmp r8d, r8d", [true, true, false, false, false]),
@@ -217,19 +209,17 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     });
     branch.taken = taken.unwrap_or(true);
     let (own, with) = branch.once(form);
-    let base = form.base();
     let flags = effects.flags.read.then(|| branch.flags(form)).transpose()?;
     let lines = flags
         .iter()
-        .map(|line| in_32_bit_registers(form, line))
+        .map(|line| form.in_own_registers(line))
         .chain((0..COPIES).flat_map(|_| own.clone()));
     let body = lines.collect::<Vec<_>>().join("\n");
     let counter = match branch.mnemonic {
         Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz => u32::from(!branch.taken),
         _ => 0,
     };
-    let init =
-        format!("{}mov ecx, {counter}\nmov [{base}], {base}\n", in_32_bit_registers(form, INIT));
+    let init = form.in_own_registers(&format!("{INIT}mov ecx, {counter}\nmov [r14], r14\n"));
     let with = with.iter().map(|one| form.beside(one)).collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };
     let breaking = flags.iter().map(|_| "flags".to_string()).collect();

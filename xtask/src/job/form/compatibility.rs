@@ -83,6 +83,21 @@ impl Form {
         }
     }
 
+    /// Code that is written for 64 bits, with the registers of this code in place of those that 32-bit code does not have.
+    pub fn in_own_registers(&self, code: &str) -> String {
+        // Names that begin with another one come before it.
+        const IN_32_BIT: [(&str, &str); 6] = [
+            ("r8d", "esi"),
+            ("r8w", "si"),
+            ("r8", "esi"),
+            ("r9d", "edi"),
+            ("r10d", "ebp"),
+            ("r14", "ebx"),
+        ];
+        let names = IN_32_BIT.iter().filter(|_| self.is_compatibility());
+        names.fold(code.to_string(), |code, (of_64, of_32)| code.replace(of_64, of_32))
+    }
+
     /// The text of another form, as one of the same code.
     pub fn beside(&self, other: &str) -> String {
         if self.is_compatibility() { format!("{other} {SUFFIX}") } else { other.to_string() }

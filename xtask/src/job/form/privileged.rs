@@ -114,12 +114,6 @@ pub fn registers(prefix: &str) -> Vec<Operand> {
     names.map(|name| Operand::Fixed((*name).to_string())).collect()
 }
 
-/// Init code with the registers of 32-bit code, where R8 is ESI.
-fn in_32_bit_registers(init: &str) -> String {
-    let pairs = [("r8d", "esi"), ("r8w", "si"), ("r8", "esi"), ("r14", "ebx")];
-    pairs.into_iter().fold(init.to_string(), |code, (wide, short)| code.replace(wide, short))
-}
-
 /// Instructions one after the other.
 pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
     let own = Reg::general(if form.is_compatibility() { 6 } else { 8 });
@@ -138,9 +132,7 @@ pub fn throughput(form: &Form, undone: &'static Undone) -> Made {
     if let Some(base) = form.mnemonic.strip_prefix("wr").filter(|rest| rest.ends_with("base")) {
         init = format!("{FSGSBASE}\nrd{base} r8");
     }
-    if form.is_compatibility() {
-        init = in_32_bit_registers(&init);
-    }
+    init = form.in_own_registers(&init);
     init.push('\n');
     let with = undone.after.map(|one| form.beside(one)).into_iter().collect();
     let kind = case::Kind::Throughput { copies: COPIES as u32, with };

@@ -44,8 +44,7 @@ pub fn load_implicit(form: &Form, reg: Reg) -> String {
 
 /// Init code: ones in the memory at R14, `lines` of 64 bytes, and in all registers that the form uses.
 pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -> String {
-    let mut code =
-        if form.is_compatibility() { fill_compatibility(form, lines) } else { fill(form, lines) };
+    let mut code = fill(form, lines);
     let implicit = effects.implicit.iter().map(|(reg, _)| reg);
     if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87)
         || effects.stack.is_moved()
@@ -66,29 +65,17 @@ pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -
     code
 }
 
-/// Ones in memory.
+/// Ones in memory, in halves: 32-bit code has no wider store of a constant.
 fn fill(form: &Form, lines: usize) -> String {
-    let ones = ones(form);
-    let mut code = format!("mov rax, {:#x}\n", form.one());
-    code += &format!("lea rcx, [{ones}]\nmov edx, 8\n2: mov [rcx], rax\nadd rcx, 8\n");
-    code += "dec edx\njnz 2b\n";
-    if lines > 0 {
-        let qwords = 8 * lines;
-        code += &format!("mov rcx, r14\nmov edx, {qwords}\n2: mov [rcx], rax\nadd rcx, 8\n");
-        code += "dec edx\njnz 2b\n";
-    }
-    code
-}
-
-/// The same in 32-bit code, each in two halves.
-fn fill_compatibility(form: &Form, lines: usize) -> String {
     let (low, high) = (form.one() as u32, form.one() >> 32);
+    let at = form.named(Reg::general(1));
     let places = [(ones(form), 8), (form.base().to_string(), 8 * lines)];
     let mut code = String::new();
     for (place, count) in places.iter().filter(|(_, count)| *count > 0) {
-        code += &format!("lea ecx, [{place}]\nmov edx, {count}\n");
-        code += &format!("2: mov dword ptr [ecx], {low:#x}\nmov dword ptr [ecx + 4], {high:#x}\n");
-        code += "add ecx, 8\ndec edx\njnz 2b\n";
+        code += &format!("lea {at}, [{place}]\nmov edx, {count}\n");
+        code +=
+            &format!("2: mov dword ptr [{at}], {low:#x}\nmov dword ptr [{at} + 4], {high:#x}\n");
+        code += &format!("add {at}, 8\ndec edx\njnz 2b\n");
     }
     code
 }

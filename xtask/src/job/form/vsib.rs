@@ -81,8 +81,7 @@ impl<'a> Parts<'a> {
         extra: &[(Reg, u16, u32)],
     ) -> String {
         let base = self.form.base();
-        let mut code =
-            if self.form.is_compatibility() { self.fill_compatibility() } else { self.fill() };
+        let mut code = self.fill();
         let mut load = |reg: Reg, bits: u16, from: u32| {
             // Writing to a String does not fail.
             let _ = match reg.kind {
@@ -106,33 +105,22 @@ impl<'a> Parts<'a> {
         code
     }
 
-    /// Zeros, indices and set bits in memory.
+    /// Zeros, indices and set bits in memory, 32 bits at a time: no index needs more.
     fn fill(&self) -> String {
-        let step = self.index_bits / 8;
-        let store = if step == 4 { "mov [rcx], eax" } else { "mov [rcx], rax" };
-        let next = format!("{store}\nadd rcx, {step}\nadd eax, {LINE}");
-        let place = |from: u32| format!("r14 + {from}");
-        fill(&place(0), "xor eax, eax", 512, "mov [rcx], rax\nadd rcx, 8")
-            + &fill(&place(INDICES), "xor eax, eax", 64 / step, &next)
-            + &fill(&place(SET), "mov rax, -1", 8, "mov [rcx], rax\nadd rcx, 8")
+        let (at, step) = (self.form.named(Reg::general(1)), self.index_bits / 8);
+        let high = if step == 4 { String::new() } else { format!("mov dword ptr [{at} + 4], 0\n") };
+        let index = format!("mov [{at}], eax\n{high}add {at}, {step}\nadd eax, {LINE}");
+        let same = format!("mov [{at}], eax\nadd {at}, 4");
+        let fill = |from: u32, value: &str, count: u16, step: &str| {
+            let base = self.form.base();
+            format!(
+                "lea {at}, [{base} + {from}]\n{value}\nmov edx, {count}\n2: {step}\ndec edx\njnz 2b\n"
+            )
+        };
+        fill(0, "xor eax, eax", 1024, &same)
+            + &fill(INDICES, "xor eax, eax", 64 / step, &index)
+            + &fill(SET, "mov eax, -1", 16, &same)
     }
-
-    /// The same in 32-bit code.
-    fn fill_compatibility(&self) -> String {
-        let step = self.index_bits / 8;
-        let high = if step == 4 { "" } else { "mov dword ptr [ecx + 4], 0\n" };
-        let next = format!("mov [ecx], eax\n{high}add ecx, {step}\nadd eax, {LINE}");
-        let place = |from: u32| format!("ebx + {from}");
-        fill(&place(0), "xor eax, eax", 1024, "mov [ecx], eax\nadd ecx, 4")
-            + &fill(&place(INDICES), "xor eax, eax", 64 / step, &next)
-            + &fill(&place(SET), "mov eax, -1", 16, "mov [ecx], eax\nadd ecx, 4")
-    }
-}
-
-/// A loop that writes to memory.
-fn fill(from: &str, value: &str, count: u16, step: &str) -> String {
-    let counter = if from.starts_with('e') { "ecx" } else { "rcx" };
-    format!("lea {counter}, [{from}]\n{value}\nmov edx, {count}\n2: {step}\ndec edx\njnz 2b\n")
 }
 
 /// OR of two vectors, and its form.

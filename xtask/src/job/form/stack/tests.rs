@@ -126,8 +126,13 @@ fn d2_what_stands_beside_a_push_or_a_pop_is_named() {
     let missing = of("fxtract").missing;
     assert!(missing.iter().any(|one| one.reason.contains("left on the x87 stack")), "{missing:?}");
     // A number that is none would be slower.
-    let init = |name: &str| of(name).made[0].init.clone();
-    assert!(init("fld m64").starts_with("mov rax, 0x3ff0000000000000\n"));
-    assert!(init("fadd m32").starts_with("mov rax, 0x3f8000003f800000\n"));
-    assert!(init("fild m64").starts_with("mov rax, 0x1\n"));
+    let stored = |name: &str, low: &str, high: &str| {
+        let stores = format!("mov dword ptr [rcx], {low}\nmov dword ptr [rcx + 4], {high}\n");
+        let init = &of(name).made[0].init;
+        // Both where nothing writes to and where the operands are.
+        assert_eq!(init.matches(&stores).count(), 2, "{name}: {init}");
+    };
+    stored("fld m64", "0x0", "0x3ff00000");
+    stored("fadd m32", "0x3f800000", "0x3f800000");
+    stored("fild m64", "0x1", "0x0");
 }
