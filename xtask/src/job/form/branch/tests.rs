@@ -6,17 +6,17 @@ use crate::job::form::catalog::{self, Entry};
 use iced_x86::{Decoder, DecoderOptions, OpKind, Register};
 use protocol::bits::Bits;
 
-fn branches() -> Vec<Entry> {
+fn branches(bits: Bits) -> Vec<Entry> {
     let is = |entry: &Entry| entry.effects().is_ok_and(|effects| effects.branch);
-    catalog::all().into_iter().filter(is).collect()
+    catalog::in_code_of(bits).into_iter().filter(is).collect()
 }
 
-/// Flags after a comparison of R8 = 0, R9 = 1 and R10 = 0x8000_0000, worked out by arithmetic.
+/// Flags after a comparison of R8 = 0, R9 = 1 and R10 = 0x8000_0000, or of what 32-bit code has for them, worked out by arithmetic.
 fn compared(instruction: &Instruction) -> [bool; 5] {
     let value = |register| match register {
-        Register::R8D => 0_u32,
-        Register::R9D => 1,
-        Register::R10D => 0x8000_0000,
+        Register::R8D | Register::ESI => 0_u32,
+        Register::R9D | Register::EDI => 1,
+        Register::R10D | Register::EBP => 0x8000_0000,
         other => panic!("{other:?}"),
     };
     let (one, other) = (value(instruction.op0_register()), value(instruction.op1_register()));
@@ -27,7 +27,11 @@ fn compared(instruction: &Instruction) -> [bool; 5] {
 }
 
 /// How often the form's instructions were executed, and how often taken, in one body.
-fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> (u32, u32) {
+fn execute(
+    made: &Made,
+    (code, bits): (&[u8], Bits),
+    is_form: impl Fn(&Instruction) -> bool,
+) -> (u32, u32) {
     let text = format!("{}\n{}", made.case, made.body);
     let mut flags = [false; 5];
     let count = made.init.lines().find_map(|line| line.strip_prefix("mov ecx, ")).unwrap();
@@ -35,14 +39,15 @@ fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> 
     let (mut stack, mut pointer, mut memory) = (Vec::new(), 0, 0);
     let (mut at, mut executed, mut taken, mut steps) = (0, 0, 0, 0);
     while (at as usize) < code.len() {
-        let one = Decoder::with_ip(64, &code[at as usize..], at, DecoderOptions::NONE).decode();
+        let bits = bits.number().into();
+        let one = Decoder::with_ip(bits, &code[at as usize..], at, DecoderOptions::NONE).decode();
         let next = one.next_ip();
         steps += 1;
         assert!(steps < 200, "{text}");
         let indirect = |pointer, memory| match one.op0_kind() {
             OpKind::Register => pointer,
             OpKind::Memory => memory,
-            _ => one.near_branch64(),
+            _ => one.near_branch_target(),
         };
         let mut to = next;
         match one.mnemonic() {
@@ -56,8 +61,10 @@ fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> 
             }
             Mnemonic::Ret => to = stack.pop().unwrap_or_else(|| panic!("{text}")),
             Mnemonic::Jmp => to = indirect(pointer, memory),
-            Mnemonic::Jrcxz | Mnemonic::Jecxz if rcx == 0 => to = one.near_branch64(),
-            Mnemonic::Jrcxz | Mnemonic::Jecxz => {}
+            Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz if rcx == 0 => {
+                to = one.near_branch_target();
+            }
+            Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz => {}
             Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => rcx -= 1,
             _ => {}
         }
@@ -65,7 +72,7 @@ fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> 
             || rcx != 0;
         let jumps = match one.flow_control() {
             FlowControl::ConditionalBranch
-                if matches!(one.mnemonic(), Mnemonic::Jrcxz | Mnemonic::Jecxz) =>
+                if matches!(one.mnemonic(), Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Jcxz) =>
             {
                 rcx == 0
             }
@@ -79,7 +86,8 @@ fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> 
         }
         // Taken or not, a branch to the next instruction comes there.
         assert!(
-            one.flow_control() != FlowControl::ConditionalBranch || one.near_branch64() == next,
+            one.flow_control() != FlowControl::ConditionalBranch
+                || one.near_branch_target() == next,
             "{text}"
         );
         at = to;
@@ -89,9 +97,8 @@ fn execute(made: &Made, code: &[u8], is_form: impl Fn(&Instruction) -> bool) -> 
 }
 
 /// Each is executed as often as the case says, all of them taken or none, the stack is as before, and the end is reached.
-#[test]
-fn d2_branches_go_where_their_form_says_and_come_to_the_end() {
-    let entries = branches();
+fn go_where_their_form_says(bits: Bits) {
+    let entries = branches(bits);
     let made: Vec<(Code, Made)> = entries
         .iter()
         .flat_map(|entry| catalog::measure(entry).made.into_iter().map(|made| (entry.code, made)))
@@ -99,14 +106,15 @@ fn d2_branches_go_where_their_form_says_and_come_to_the_end() {
     // 16 conditions in two widths, both ways, and what there is besides.
     assert!(made.len() > 70, "{}", made.len());
     let source = |text| {
-        let (part, syntax, bits) = (Part::Body, Syntax::Intel, Bits::SixtyFour);
+        let (part, syntax) = (Part::Body, Syntax::Intel);
         Source { part, text, syntax, bits, symbols: &[] }
     };
     let texts: Vec<_> = made.iter().map(|(_, one)| source(one.body.as_str())).collect();
     let codes = assemble(&texts).unwrap_or_else(|error| panic!("{error:?}"));
     for ((code, one), bytes) in made.iter().zip(codes) {
         // The jump beside a call is `jmp rel8`, too, but never beside a form of its own.
-        let (executed, taken) = execute(one, &bytes, |instruction| instruction.code() == *code);
+        let (executed, taken) =
+            execute(one, (&bytes, bits), |instruction| instruction.code() == *code);
         assert_eq!(executed, one.case.copies(), "{}", one.case);
         let never = one.case.form.contains("{not-taken}");
         assert_eq!(taken, if never { 0 } else { executed }, "{}\n{}", one.case, one.body);
@@ -114,8 +122,18 @@ fn d2_branches_go_where_their_form_says_and_come_to_the_end() {
 }
 
 #[test]
+fn d2_branches_go_where_their_form_says_and_come_to_the_end() {
+    go_where_their_form_says(Bits::SixtyFour);
+}
+
+#[test]
+fn d2_branches_of_32_bit_code_go_where_their_form_says_and_come_to_the_end() {
+    go_where_their_form_says(Bits::Compatibility);
+}
+
+#[test]
 fn d2_branches_are_named_with_what_stands_beside_them() {
-    let entries = branches();
+    let entries = branches(Bits::SixtyFour);
     let names = |name: &str| -> Vec<String> {
         let entry =
             entries.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}"));
