@@ -9,6 +9,7 @@
 //! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
 //! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
 //! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
+//! | micro-op cache, loop buffer, decoders | loops of ever more NOPs of several lengths | A. Fog (as above), µop cache, loop buffer, decoding; as of targets |
 //! | width of retirement | cycles in which at least so many instructions retire, after a load that misses | Intel SDM vol. 3, counter mask |
 //! | direct jumps | loops of ever more of them | as of targets |
 //! | window | two loads that miss, with ever more instructions of a kind between them | H. Wong (2013, as above) |
@@ -18,6 +19,7 @@
 
 pub mod code;
 mod direct;
+mod front;
 mod hazards;
 mod lines;
 mod retire;
@@ -29,11 +31,12 @@ mod width;
 mod window;
 
 pub use direct::measure as direct;
+pub use front::measure as front_end;
 pub use hazards::measure as hazards;
 pub use lines::measure as instruction_cache;
 pub use retire::measure as retire;
 pub use stores::measure as stores;
-pub use width::measure as width;
+pub use width::{measure as width, of_loop_buffer as issue_of_loops};
 pub use window::measure as window;
 
 use alloc::string::ToString;
@@ -90,7 +93,12 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let stores = stores::measure(probe);
     let issue = width::measure(probe);
     let retire = retire::measure(probe);
-    let direct = direct::measure(probe, &code);
+    let front = front::measure(probe, &code, issue.width);
+    let issue = match front.loop_buffer {
+        Some(entries) => width::of_loop_buffer(probe, entries),
+        None => issue,
+    };
+    let direct = direct::measure(probe, &code, &front);
     let window = window::measure(probe);
     let hazards = hazards::measure(probe);
     let mut sample = || {
@@ -118,6 +126,7 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         stores,
         issue,
         retire,
+        front,
         direct,
         window,
         hazards,

@@ -10,6 +10,8 @@ use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
 
 #[path = "predictor/direct.rs"]
 mod direct;
+#[path = "predictor/front.rs"]
+mod front;
 #[path = "predictor/machine.rs"]
 mod machine;
 #[path = "predictor/retire.rs"]

@@ -14,6 +14,7 @@ use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
 use pmu_model::uarch::Parameters;
+use pmu_model::uarch::front_end::FrontEndShape;
 use pmu_model::{OCCURRENCES, Qualifiers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use step::Behind;
@@ -67,6 +68,7 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
             parameters.filter(|all| all.code.is_some()).map(|all| all.line.into());
         state().translator().window = parameters.is_some_and(|all| all.window.rob > 0);
         state().translator().direct = parameters.is_some_and(|all| all.direct.is_some());
+        state().translator().front = parameters.is_some_and(|all| all.front != FrontEndShape::NONE);
         state().translator().ports = parameters.and_then(|all| all.ports);
         translate_anew();
     }

@@ -1,4 +1,4 @@
-//! Fetches of code, by lines, and the direct jumps at which fetching goes on elsewhere.
+//! Fetches of code, by lines, the direct jumps at which fetching goes on elsewhere, and what the front end delivers.
 //!
 //! A line is named by where it lies in QEMU's memory: a page of the guest has one place there, and lines that lie some bytes apart in
 //! the guest's contiguous memory do so there as well.
@@ -35,6 +35,18 @@ pub extern "C" fn jumped(_: u32, place: *mut c_void) {
     if vcpu.traces {
         vcpu.core.jump(place as u64, &mut vcpu.sums);
     }
+}
+
+/// An instruction as a word, for [`delivered`]: where it lies in QEMU's memory, and its bytes, at most 15.
+pub const fn instruction(place: u64, bytes: u64) -> u64 {
+    place << 4 | bytes
+}
+
+/// The front end delivers an instruction, where it has a micro-op cache or a loop buffer.
+pub extern "C" fn delivered(_: u32, instruction: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    let (place, bytes) = (instruction as u64 >> 4, instruction as u64 & 15);
+    vcpu.core.deliver(place, bytes, &mut vcpu.sums);
 }
 
 #[cfg(test)]

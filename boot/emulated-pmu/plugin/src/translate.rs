@@ -73,6 +73,18 @@ pub extern "C" fn translated(_: Id, block: Block) {
             }
         }
     }
+    if translator.front && translator.mode.contains(Mode::PORTS) {
+        for (insn, raw) in insns.iter().zip(&raw) {
+            let place = host(*insn);
+            if place != 0 {
+                let one = fetch::instruction(place, raw.bytes.len() as u64);
+                // SAFETY: as above.
+                unsafe {
+                    (api().before)(*insn, fetch::delivered, Registers::None, one as *mut c_void);
+                }
+            }
+        }
+    }
     if translator.window && translator.mode.contains(Mode::MEMORY) {
         for (insn, instruction) in insns.iter().zip(&decoded) {
             let instruction = instruction.unwrap_or_default();

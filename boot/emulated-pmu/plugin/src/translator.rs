@@ -27,6 +27,8 @@ pub struct Translator {
     pub code_line: Option<u64>,
     /// Whether there is a table of direct jumps.
     pub direct: bool,
+    /// Whether the front end has a micro-op cache or a loop buffer.
+    pub front: bool,
     /// Whether each instruction begins in a window.
     pub window: bool,
     /// The decoder's tables.
@@ -61,6 +63,7 @@ impl Translator {
             ports: None,
             code_line: None,
             direct: false,
+            front: false,
             window: false,
             factory: InstructionInfoFactory::new(),
             opened: Interned::default(),

@@ -4,11 +4,13 @@
 mod data;
 mod direct;
 mod hazards;
+mod nops;
 mod window;
 
 pub use data::{MOST_STORES, Pair};
 pub use direct::{LEAST_DISTANCE, most_jumps};
 pub use hazards::Hazard;
+pub use nops::{BLOCK, most_nops};
 pub use window::{Filler, MOST_BETWEEN, WINDOW_ROUNDS};
 
 use alloc::vec::Vec;
@@ -61,10 +63,14 @@ pub enum Program<'a> {
         /// How often, in place of [`ROUNDS`].
         rounds: u32,
     },
-    /// NOPs.
-    Nops {
-        /// How many, up to 500.
-        nops: u32,
+    /// A loop of NOPs.
+    Loop {
+        /// Its instructions, at least 2, with the two that end it, up to [`most_nops`].
+        instructions: u32,
+        /// How many lie in a [`BLOCK`], from 4 to 16.
+        in_block: u32,
+        /// How often, in place of [`ROUNDS`].
+        rounds: u32,
     },
     /// Something that may be slow.
     Hazard {
@@ -124,7 +130,9 @@ pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
             let (timed, other) = code.direct(entry, (jumps, distance), rounds);
             (entry, before) = (timed, Some(other));
         }
-        Program::Nops { nops } => code.nops(entry, nops),
+        Program::Loop { instructions, in_block, rounds } => {
+            entry = code.loop_of_nops(instructions, in_block, rounds);
+        }
         Program::Hazard { hazard, hit } => {
             code.hazard((entry, data(bytes)), (hazard, hit), ROUNDS as u32);
         }
@@ -181,16 +189,6 @@ impl Code {
     fn again(&mut self, to: u32) {
         self.put(&[0xff, 0xc9]);
         self.reach(&[0x0f, 0x85], to);
-    }
-
-    fn nops(&mut self, entry: u32, nops: u32) {
-        self.at(entry);
-        self.rounds(ROUNDS as u32);
-        let top = self.here();
-        // nop [rax], with a displacement: of one byte they would be too dense for decoders.
-        (0..nops).for_each(|_| self.put(&[0x0f, 0x1f, 0x40, 0]));
-        self.again(top);
-        self.put(&[0xc3]);
     }
 
     fn changed_return(&mut self, entry: u32, elsewhere: bool) {

@@ -10,10 +10,12 @@ use super::code::{LEAST_DISTANCE, Program, most_jumps};
 use super::{CodeProbe, TRIES};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::record::{CodeCacheFact, DirectFact, DirectLoops};
+use protocol::record::{CodeCacheFact, DirectFact, DirectLoops, FrontEndFact};
 
 /// Distances that are tried: [`LEAST_DISTANCE`] and its doubles.
 const DISTANCES: u32 = 4;
+/// NOPs in 32 bytes of the loops that state the micro-op cache's lines.
+const SPARSE: u32 = 4;
 /// Fewest and most jumps of a loop. No known table has fewer, and few have as many.
 const FEWEST: u32 = 8;
 const MOST: u32 = 16 << 10;
@@ -29,10 +31,16 @@ const MOST_ROUNDS: u32 = 64;
 const STEP: u64 = 4;
 
 const BYTES: &str = "loops of jumps farther apart cost more from fewer jumps on: it is their bytes that count, as in an instruction cache";
+const LINES: &str =
+    "the last step is at as many jumps as the micro-op cache has lines, each of which a jump ends";
 const NONE: &str = "no loop costs more for each jump than a shorter one does";
 
-/// Measures it. `code`: the instruction cache, as it was determined.
-pub fn measure(probe: &mut impl CodeProbe, code: &CodeCacheFact) -> DirectFact {
+/// Measures it. `code`: the instruction cache, and `front`: the micro-op cache, as they were determined.
+pub fn measure(
+    probe: &mut impl CodeProbe,
+    code: &CodeCacheFact,
+    front: &FrontEndFact,
+) -> DirectFact {
     let half = probe.bytes() / 2;
     let bytes = match (code.bytes(), code.miss_tenths) {
         // The loop's entry and what takes the time have lines, too.
@@ -47,10 +55,24 @@ pub fn measure(probe: &mut impl CodeProbe, code: &CodeCacheFact) -> DirectFact {
         true => loops.iter().filter_map(|one| Some(one.steps.last()?[0])).max(),
         false => loops.windows(2).flat_map(|two| confirmed(&two[0], &two[1])).max(),
     };
+    let is_lines = ends.is_some_and(|jumps| has_lines(front, jumps));
+    let ends = ends.filter(|_| !is_lines);
     let has_steps = loops.iter().any(|one| !one.steps.is_empty());
-    let reason = if has_steps { BYTES } else { NONE };
+    let reason = match has_steps {
+        true if is_lines => LINES,
+        true => BYTES,
+        false => NONE,
+    };
     let reason = ends.is_none().then(|| reason.to_string());
     DirectFact { entries: ends.map(|jumps| jumps as u32), reason, loops }
+}
+
+/// Whether the micro-op cache may have about so many lines. With four instructions in 32 bytes, each block of 32 or of 64 has one.
+fn has_lines(front: &FrontEndFact, jumps: u64) -> bool {
+    let sparse = front.loops.iter().filter(|one| one.density == SPARSE);
+    let held = sparse.flat_map(|one| &one.steps).map(|step| step[0]);
+    let lines = held.flat_map(|held| [held / 4, held / 8]);
+    lines.into_iter().any(|lines| lines.abs_diff(jumps) * 8 <= lines)
 }
 
 /// The steps of loops at the greater one of two distances that are at nearly as many jumps at the smaller one: steps of an

@@ -4,12 +4,12 @@
 //! of them, is compared with jumps that lie next to each other: the same instructions in lines that every cache holds.
 
 use super::code::{JUMP_BYTES, Program, mixed};
-use super::sets::{MOST, Search, Try, Untold};
+use super::sets::{MOST, Search, Shape, Try, Untold};
 use super::{CodeProbe, TRIES};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::record::CodeCacheFact;
+use protocol::record::{CodeCacheFact, Fit};
 
 /// The least distance: no processor has shorter lines, and the end of a round has 20 bytes.
 const LEAST: u32 = 32;
@@ -50,20 +50,17 @@ pub fn measure(probe: &mut impl CodeProbe) -> CodeCacheFact {
     if miss_tenths < LEAST_COST {
         return CodeCacheFact { reason: Some(FREE.to_string()), ..CodeCacheFact::default() };
     }
-    let mut attempt = |stride, count, beside| {
-        let cycles = beyond(stride, count, beside);
-        // Half a miss in a round, and a 128th of one for each jump, which may be predicted a little later: less than the two
-        // misses of one line too many in a single way.
-        let limit = rounds * miss_tenths * (64 + u64::from(count)) / 128;
-        let doubtful = cycles * 20 > limit && cycles * 10 < limit * 3 / 2;
-        Try { cycles, fits: cycles * 10 < limit, doubtful }
-    };
-    let mut search =
-        Search { bytes, least: LEAST, attempt: &mut attempt, evidence: Vec::new(), doubtful: 0 };
-    let shape = search.shape();
-    let Search { evidence, doubtful, .. } = search;
+    let mut found = search(bytes, (miss_tenths, 0), &mut beyond);
+    // A micro-op cache that is used up first costs less for each line, and has sets of its own.
+    if let Some(each) = found.each().filter(|each| each * 4 < miss_tenths) {
+        found = search(bytes, (miss_tenths, each), &mut beyond);
+    }
+    let least = miss_tenths / 4;
+    let is_other = found.each().is_some_and(|each| each < least);
+    let Found { shape, evidence, doubtful } = found;
     let told = CodeCacheFact { miss_tenths, evidence, ..CodeCacheFact::default() };
     match shape {
+        Ok(_) if is_other => CodeCacheFact { reason: Some(UNEVEN.to_string()), ..told },
         // No cache has such short lines.
         Ok(shape) if shape.granule.is_some_and(|granule| granule < LEAST) => {
             CodeCacheFact { reason: Some(TABLE.to_string()), ..told }
@@ -81,6 +78,43 @@ pub fn measure(probe: &mut impl CodeProbe) -> CodeCacheFact {
             CodeCacheFact { reason: Some(reason.to_string()), ..told }
         }
     }
+}
+
+/// What a search found.
+struct Found {
+    shape: Result<Shape, Untold>,
+    evidence: Vec<Fit>,
+    doubtful: u32,
+}
+
+impl Found {
+    /// Tenths of a cycle that each line takes longer where one more lies in a set than there are ways.
+    fn each(&self) -> Option<u64> {
+        let Shape { ways, stride, .. } = *self.shape.as_ref().ok()?;
+        let is_it = |fit: &&Fit| (fit.stride, fit.places) == (stride.into(), ways + 1);
+        let fit = self.evidence.iter().find(is_it)?;
+        Some(fit.cycles * 10 / (u64::from(MANY - FEW) * u64::from(fit.places)))
+    }
+}
+
+/// Searches. `tenths`: what a line costs that is not there, and what each takes longer for another reason. `beyond`: cycles of places.
+fn search(bytes: u32, tenths: (u64, u64), beyond: &mut impl FnMut(u32, u32, u32) -> u64) -> Found {
+    let (miss, slower) = tenths;
+    let rounds = u64::from(MANY - FEW);
+    let mut attempt = |stride, count, beside| {
+        let cycles = beyond(stride, count, beside);
+        // Half a miss in a round, and a 128th of one for each jump, which may be predicted a little later: less than the two
+        // misses of one line too many in a single way.
+        let limit = rounds * miss * (64 + u64::from(count)) / 128;
+        let own = (cycles * 10).saturating_sub(rounds * u64::from(count) * slower);
+        let doubtful = own * 2 > limit && own < limit * 3 / 2;
+        Try { cycles, fits: own < limit, doubtful }
+    };
+    let attempt = &mut attempt;
+    let mut search = Search { bytes, least: LEAST, attempt, evidence: Vec::new(), doubtful: 0 };
+    let shape = search.shape();
+    let Search { evidence, doubtful, .. } = search;
+    Found { shape, evidence, doubtful }
 }
 
 /// Cycles of the rounds beyond the first ones, through so many places; the last of them, `beside` its place, ends a round.

@@ -5,10 +5,10 @@ use facts::pipeline::{direct, instruction_cache};
 use pmu_model::uarch::Parameters;
 use pmu_model::uarch::parameters::{CacheShape, TlbShape};
 use pmu_model::uarch::replacement::Policy;
-use protocol::record::{CodeCacheFact, DirectFact};
+use protocol::record::{CodeCacheFact, DirectFact, FrontEndFact};
 
 fn fact(parameters: &Parameters, code: &CodeCacheFact) -> DirectFact {
-    let fact = direct(&mut Modelled::new(parameters), code);
+    let fact = direct(&mut Modelled::new(parameters), code, &FrontEndFact::default());
     assert_eq!(fact.entries.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
     fact
 }
@@ -65,7 +65,8 @@ fn d1_no_table_of_direct_jumps_is_told_where_none_shows() {
     let direct = Some(TlbShape { entries: 512, ways: 4 });
     let parameters = Parameters { direct, direct_cycles, ..Parameters::DEFAULT };
     let mut noisy = Modelled { noise: 40_000, ..Modelled::new(&parameters) };
-    let unsure = facts::pipeline::direct(&mut noisy, &CodeCacheFact::default());
+    let unsure =
+        facts::pipeline::direct(&mut noisy, &CodeCacheFact::default(), &FrontEndFact::default());
     let is_unsure = unsure.loops.iter().any(|one| one.doubtful > 0);
     assert!(unsure.entries.is_none_or(|entries| entries == 512 || is_unsure), "{unsure:?}");
     // A step of the instruction cache is none of the table, which is larger.

@@ -97,7 +97,8 @@ impl Modelled {
             self.caches.fetch(line, &mut delta);
         }
         self.caches.begin(step, &mut delta);
-        self.cycles += delta.count(Occurrence::MemoryStall);
+        self.caches.deliver(one.ip(), one.len() as u64, &mut delta);
+        self.cycles += delta.count(Occurrence::MemoryStall) + delta.count(Occurrence::PortCycle);
     }
 
     /// A direct jump or call.
@@ -233,7 +234,7 @@ impl Modelled {
                     let at = (rdi - BASE) as usize;
                     r9 = u64::from_le_bytes(self.memory[at..at + 8].try_into().unwrap());
                 }
-                Code::Nop_rm32 | Code::Nopd => {}
+                Code::Nop_rm32 | Code::Nop_rm16 | Code::Nopd | Code::Nopw => {}
                 Code::Ror_rm64_1 => (carry, r9) = (r9 & 1 != 0, r9.rotate_right(1)),
                 Code::Add_rm64_imm8 => rdi += one.immediate8to64() as u64,
                 Code::Add_RAX_imm32 => rax = rax.wrapping_add_signed(one.immediate32to64()),

@@ -55,8 +55,8 @@ pub use machine::{
 };
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use pipeline::{
-    CodeCacheFact, DirectFact, DirectLoops, ForwardFact, HazardFact, PipelineFacts, RetireFact,
-    ReturnsFact, StoresFact, TargetsFact, WidthFact, WindowFact,
+    CodeCacheFact, DirectFact, DirectLoops, ForwardFact, FrontEndFact, HazardFact, NopLoops,
+    PipelineFacts, RetireFact, ReturnsFact, StoresFact, TargetsFact, WidthFact, WindowFact,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use prefetch::{PrefetchFacts, PrefetchStream, Prefetched};

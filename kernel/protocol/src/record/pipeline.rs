@@ -28,6 +28,9 @@ pub struct PipelineFacts {
     /// How many instructions it retires in a cycle at most.
     #[serde(default)]
     pub retire: RetireFact,
+    /// The micro-op cache, the loop buffer and the decoders.
+    #[serde(default)]
+    pub front: FrontEndFact,
     /// The table of direct jumps.
     #[serde(default)]
     pub direct: DirectFact,
@@ -193,6 +196,45 @@ pub struct RetireFact {
     pub reason: Option<String>,
     /// What it was determined from: a counter mask, and the cycles in which at least as many instructions retired.
     #[serde(default)]
+    pub evidence: Vec<[u64; 2]>,
+}
+
+/// What delivers instructions to a core: micro-op cache, loop buffer, decoders.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FrontEndFact {
+    /// The most instructions of a loop that the micro-op cache holds, at whatever density; absent: not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uop_cache: Option<u32>,
+    /// The most instructions of a loop that the loop buffer holds; absent: none shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_buffer: Option<u32>,
+    /// Instructions that are decoded in a cycle; absent: not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decode: Option<u32>,
+    /// Why the micro-op cache is not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why the width of decoding is not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decode_reason: Option<String>,
+    /// Loops of NOPs, by their density.
+    #[serde(default)]
+    pub loops: Vec<NopLoops>,
+}
+
+/// Loops of so many NOPs in 32 bytes of code.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NopLoops {
+    /// NOPs in 32 bytes.
+    pub density: u32,
+    /// The most instructions of a loop before each step, and what each instruction costs before and after it, in thousandths of a cycle.
+    pub steps: Vec<[u64; 3]>,
+    /// How many loops cost as if they were on the other side of a step.
+    #[serde(default)]
+    pub doubtful: u32,
+    /// What they were determined from: instructions of a loop, and what each costs, in thousandths of a cycle.
     pub evidence: Vec<[u64; 2]>,
 }
 

@@ -115,6 +115,12 @@ impl Core {
         self.shaped.iter_mut().for_each(|shaped| shaped.jump(place, sink));
     }
 
+    /// The front end delivers an instruction, see `Hierarchy::deliver`: without parameters nothing sees it.
+    #[cfg(feature = "hierarchy")]
+    pub fn deliver(&mut self, place: u64, bytes: u64, sink: &mut impl Sink) {
+        self.shaped.iter_mut().for_each(|shaped| shaped.deliver(place, bytes, sink));
+    }
+
     /// An instruction begins, before its accesses: only a window, see [`super::window`], sees it.
     #[cfg(feature = "hierarchy")]
     pub fn begin(&mut self, step: super::window::Step, sink: &mut impl Sink) {

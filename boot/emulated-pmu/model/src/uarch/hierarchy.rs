@@ -7,74 +7,27 @@
 //!
 //! An instruction fetches the lines of its bytes. One that the instruction cache does not hold takes its cycles; data caches have no
 //! code, and the TLBs see none. A direct jump or call that the table of these does not hold takes its own, as the front end goes on in the
-//! wrong place until it is decoded.
+//! wrong place until it is decoded. What the [front end](super::front_end) takes is among the cycles of the ports.
 
 use super::PAGE_BYTES;
 use super::cache::{Access, AccessKind};
+use super::delivery::FrontEnd;
 use super::flight::Window;
-use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
+use super::parameters::{CacheShape, LEVELS, Parameters};
 use super::prefetcher::Streams;
-use super::replacement::{Dice, Policy, Set};
+use super::replacement::Dice;
 use super::sink::Sink;
+use super::store::Store;
 use super::stores::StoreBuffer;
 use super::transfer::Way;
 use super::window::Step;
 use crate::occurrence::Occurrence;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Bits of the offset in a page of 4 KiB.
 const SMALL: u8 = 12;
 /// Bytes of code that share a set of the table of direct jumps.
 const JUMP_GRANULE: u64 = 16;
-
-/// Sets of tags.
-#[derive(Clone, Debug)]
-struct Store {
-    tags: Vec<u64>,
-    state: Vec<u8>,
-    sets: u64,
-    ways: usize,
-    policy: Policy,
-}
-
-impl Store {
-    fn new(sets: u64, ways: u32, policy: Policy) -> Self {
-        let places = sets as usize * ways as usize;
-        Self { tags: vec![0; places], state: vec![0; places], sets, ways: ways as usize, policy }
-    }
-
-    fn of_tlb(shape: TlbShape) -> Self {
-        Self::new(shape.sets().into(), shape.ways, Policy::Lru)
-    }
-
-    fn set(&mut self, key: u64) -> Set<'_> {
-        let first = (key % self.sets) as usize * self.ways;
-        let places = first..first + self.ways;
-        Set { tags: &mut self.tags[places.clone()], state: &mut self.state[places] }
-    }
-
-    fn touch(&mut self, key: u64, tag: u64, dice: &mut Dice) -> bool {
-        let policy = self.policy;
-        self.set(key).touch(tag.wrapping_add(1), policy, dice)
-    }
-
-    /// Whether it is there; nothing is changed.
-    fn has(&self, key: u64, tag: u64) -> bool {
-        let first = (key % self.sets) as usize * self.ways;
-        self.tags[first..first + self.ways].contains(&tag.wrapping_add(1))
-    }
-
-    fn remove(&mut self, key: u64, tag: u64) {
-        let policy = self.policy;
-        self.set(key).remove(tag.wrapping_add(1), policy);
-    }
-
-    fn clear(&mut self) {
-        self.tags.fill(0);
-        self.state.fill(0);
-    }
-}
 
 /// Caches and TLBs of one logical processor.
 #[derive(Clone, Debug)]
@@ -86,6 +39,7 @@ pub struct Hierarchy {
     stlb: Option<Store>,
     code: Option<Store>,
     direct: Option<Store>,
+    front: FrontEnd,
     buffer: StoreBuffer,
     window: Window,
     way: Way,
@@ -107,6 +61,7 @@ impl Hierarchy {
             stlb: parameters.stlb.map(Store::of_tlb),
             code: parameters.code.as_ref().map(cache),
             direct: parameters.direct.map(Store::of_tlb),
+            front: FrontEnd::new(parameters.front, parameters.ports.map_or(0, |map| map.issue)),
             buffer: StoreBuffer::new(parameters.forward, parameters.stores, parameters.line),
             window: Window::new(parameters.window),
             way: Way::new(parameters.transfer),
@@ -244,6 +199,17 @@ impl Hierarchy {
         if !direct.touch(place / JUMP_GRANULE, place, &mut self.dice) {
             self.window.pass(self.parameters.direct_cycles);
             sink.add(Occurrence::MemoryStall, self.parameters.direct_cycles.into());
+        }
+    }
+
+    /// The front end delivers an instruction of so many bytes, at a place which any number names that is its own.
+    pub fn deliver(&mut self, place: u64, bytes: u64, sink: &mut impl Sink) {
+        if !self.front.is_there() {
+            return;
+        }
+        let cycles = self.front.instruction(place, bytes, &mut self.dice);
+        if cycles > 0 {
+            sink.add(Occurrence::PortCycle, cycles.into());
         }
     }
 

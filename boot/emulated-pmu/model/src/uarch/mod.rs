@@ -26,8 +26,11 @@
 mod cache;
 mod core;
 #[cfg(feature = "hierarchy")]
+mod delivery;
+#[cfg(feature = "hierarchy")]
 mod flight;
 pub mod forward;
+pub mod front_end;
 #[cfg(feature = "hierarchy")]
 mod hierarchy;
 pub mod parameters;
@@ -37,6 +40,8 @@ pub mod prefetcher;
 pub mod replacement;
 mod set_assoc;
 mod sink;
+#[cfg(feature = "hierarchy")]
+mod store;
 #[cfg(feature = "hierarchy")]
 mod stores;
 mod string_run;

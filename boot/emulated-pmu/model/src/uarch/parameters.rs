@@ -22,6 +22,8 @@
 //! | `direct` | entries / ways @ cycles of a direct jump or call that the table of these does not hold; or `none` | none: they cost nothing |
 //! | `ports` | micro-operations and ports of classes of instructions: see [`super::ports`] | no ports |
 //! | `issue` | with `ports`, instructions that the front end gives in a cycle, 1 to 16 | any number |
+//! | `uops` | with `issue`, ENTRIES/WAYS/LINE/BLOCK@DECODE of the micro-op cache, see [`super::front_end`]; or `none` | none: decoding takes no time |
+//! | `loop` | with `issue`, ENTRIES@OUTSIDE of the loop buffer, see [`super::front_end`]; or `none` | none |
 //!
 //! Whatever is given, all others get these defaults, and loads take their time: without parameters every instruction takes the
 //! same. With `ports` cycles are those of the ports, and nothing else takes any.
@@ -31,6 +33,7 @@ mod value;
 mod words;
 
 use super::forward::{Forward, MOST_STORES};
+use super::front_end::{self, FrontEndShape};
 use super::ports::{self, PortMap};
 use super::prefetcher::PrefetcherShape;
 use super::replacement::Policy;
@@ -129,6 +132,8 @@ pub struct Parameters {
     pub direct_cycles: u32,
     /// The execution ports.
     pub ports: Option<PortMap>,
+    /// Micro-op cache, loop buffer and decoders.
+    pub front: FrontEndShape,
 }
 
 /// What is wrong with them.
@@ -190,6 +195,7 @@ impl Parameters {
         direct: None,
         direct_cycles: 8,
         ports: None,
+        front: FrontEndShape::NONE,
     };
 
     /// Cycles that no instruction waits longer than: each of its accesses, and of those in flight and in the store buffer before it,
@@ -219,7 +225,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, vectors, loads, scheduler, returns, btb, direct, ports and issue";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, l1i, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, forward, stores, transfer, prefetch, rob, registers, vectors, loads, scheduler, returns, btb, direct, ports, issue, uops and loop";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -296,6 +302,12 @@ impl Parameters {
                     let before = all.ports.as_mut();
                     before.ok_or(wrong("it must come after ports"))?.issue = issue;
                 }
+                "uops" => {
+                    all.front = all.front.with_uops(value).ok_or(wrong(front_end::UOPS))?;
+                }
+                "loop" => {
+                    all.front = all.front.with_loop(value).ok_or(wrong(front_end::LOOP))?;
+                }
                 _ => return Err(wrong(keys)),
             }
             all.check().map_err(wrong)?;
@@ -303,7 +315,7 @@ impl Parameters {
         Ok(all)
     }
 
-    /// Whether the caches have whole sets, and each is slower than the one in front of it.
+    /// Whether the caches have whole sets, and the front end can be.
     fn check(&self) -> Result<(), &'static str> {
         if self.caches[0].is_none() || self.caches[1].is_none() && self.caches[2].is_some() {
             return Err("there is a cache of each level up to the last one");
@@ -321,7 +333,7 @@ impl Parameters {
                 return Err(POLICY);
             }
         }
-        Ok(())
+        self.front.check(self.ports.map_or(0, |ports| ports.issue))
     }
 
     /// Whether the cycles of a missing direct jump can be given: without a table they are the default.

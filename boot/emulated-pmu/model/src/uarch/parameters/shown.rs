@@ -53,8 +53,16 @@ impl fmt::Display for Parameters {
         let Some(ports) = &self.ports else { return Ok(()) };
         write!(f, ",ports={ports}")?;
         match ports.issue {
-            0 => Ok(()),
-            issue => write!(f, ",issue={issue}"),
+            0 => return Ok(()),
+            issue => write!(f, ",issue={issue}")?,
         }
+        let [uops, ways, line, block, decode, looped, outside] = self.front.list();
+        if uops > 0 {
+            write!(f, ",uops={uops}/{ways}/{line}/{block}@{decode}")?;
+        }
+        if looped > 0 {
+            write!(f, ",loop={looped}@{outside}")?;
+        }
+        Ok(())
     }
 }

@@ -38,8 +38,13 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     assert_eq!(Parameters::parse("direct=64/4@9,direct=none"), Ok(Parameters::DEFAULT));
     let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
     assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
-    for all in [all, coded, stored, windowed, moving, fetching, direct, ported, Parameters::DEFAULT]
-    {
+    let front = "ports=alu:0156,issue=6,uops=1536/8/6/32@4,loop=64@5";
+    let fronted = Parameters::parse(front).unwrap();
+    assert_eq!(fronted.front.list(), [1536, 8, 6, 32, 4, 64, 5]);
+    let none = Parameters::parse(&format!("{front},uops=none,loop=none")).unwrap();
+    assert_eq!(none.front, FrontEndShape::NONE);
+    let some = [all, coded, stored, windowed, moving, fetching, direct, ported, fronted, none];
+    for all in some.into_iter().chain([Parameters::DEFAULT]) {
         assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
         assert_eq!(Parameters::of_words(&all.words()), Some(all));
     }
@@ -90,6 +95,22 @@ fn d1_what_is_wrong_is_named() {
         ("ports=3", "ports are CLASS:UOPS"),
         ("ports=alu:0,issue=17", "1 to 16"),
         ("issue=4", "after ports"),
+        ("uops=1536/8/6/32@3", "after ports and issue"),
+        ("loop=64@3", "after ports and issue"),
+        ("ports=alu:0,issue=4,uops=1536/8/6/32@4", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/8/6/32", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/8/6/16@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/8/7/32@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/4/6/64@3", "every two bytes"),
+        ("ports=alu:0,issue=4,uops=1536/7/6/32@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/8/6/32/1@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=128/4/8/32@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=0/0/0/0@0", front_end::UOPS),
+        ("ports=alu:0,issue=4,loop=161@3", front_end::LOOP),
+        ("ports=alu:0,issue=4,loop=64@4", front_end::LOOP),
+        ("ports=alu:0,issue=4,loop=0@0", front_end::LOOP),
+        ("ports=alu:0,issue=4,loop=64@3,uops=1536/8/6/32@3", front_end::UOPS),
+        ("ports=alu:0,issue=4,uops=1536/8/6/32@3,issue=3", front_end::UOPS),
         ("port=3", "the keys are"),
         ("", "the keys are"),
         ("l1d=32k/8,", "the keys are"),
@@ -101,7 +122,7 @@ fn d1_what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads|direct)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+    fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads|direct|uops|loop|ports=alu:0,issue=9,uops|ports=alu:0,issue=9,loop)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
         let _ = Parameters::parse(&text);
         if let Some(all) = Parameters::of_words(&words) {
             let text = all.to_string();

@@ -4,7 +4,7 @@ use super::super::transfer::MOST_TRANSFER;
 use super::*;
 
 /// The word of [`Parameters::words`] at which those of the ports begin.
-const PORTS_AT: usize = 24;
+const PORTS_AT: usize = 26;
 
 impl Parameters {
     /// Words of [`Self::words`].
@@ -29,6 +29,7 @@ impl Parameters {
         };
         let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
         let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
+        let [uops, ways, line, block, decode, looped, outside] = self.front.list();
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let mut words = [0; Self::WORDS];
         let first = [
@@ -56,6 +57,8 @@ impl Parameters {
             four(paired | next << 1, after, ahead, stride),
             self.direct.map_or(0, tlb),
             self.direct_cycles.into(),
+            four(uops, ways, line, block),
+            four(decode, looped, outside, 0),
         ];
         words[..first.len()].copy_from_slice(&first);
         if let Some(ports) = &self.ports {
@@ -107,6 +110,8 @@ impl Parameters {
             prefetch,
             direct,
             direct_cycles,
+            uops,
+            decoders,
             ..,
         ] = words;
         let (line, memory_cycles) = halves(first);
@@ -122,6 +127,9 @@ impl Parameters {
         let transfer = Transfer::of([0, 1, 2, 3].map(|at| part(transfer, at)));
         let [which, after, ahead, stride] = [0, 1, 2, 3].map(|at| part(prefetch, at));
         let prefetch = PrefetcherShape::of([which & 1, which >> 1, after, ahead, stride])?;
+        let [uops, ways, uop_line, block] = [0, 1, 2, 3].map(|at| part(uops, at));
+        let [decode, looped, outside] = [0, 1, 2].map(|at| part(decoders, at));
+        let front = FrontEndShape::of([uops, ways, uop_line, block, decode, looped, outside]);
         let all = Self {
             line,
             caches: [cache(a, b), cache(c, d), cache(e, f)],
@@ -145,6 +153,7 @@ impl Parameters {
             direct: (direct != 0).then(|| tlb(direct)),
             direct_cycles: direct_cycles as u32,
             ports: PortMap::of_words(&words[PORTS_AT..], issue as u8),
+            front,
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
         let sound = [32, 64, 128].contains(&line)
