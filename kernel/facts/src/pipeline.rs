@@ -101,23 +101,7 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
     let direct = direct::measure(probe, &code, &front);
     let window = window::measure(probe);
     let hazards = hazards::measure(probe);
-    let mut sample = || {
-        let of = |elsewhere| Program::Return { elsewhere };
-        let missed = probe.cycles(&of(true), TRIES);
-        let tenths = missed.saturating_sub(probe.cycles(&of(false), TRIES)) * 10;
-        (tenths + ROUNDS / 2) / ROUNDS
-    };
-    let mut samples: Vec<u64> = (0..SAMPLES).map(|_| sample()).collect();
-    let mispredict_tenths = Times::of(&mut samples);
-    let tenths = mispredict_tenths.median;
-    let apart = mispredict_tenths.least * 2 < tenths || mispredict_tenths.most > tenths * 2;
-    let (returns, targets) = if tenths == 0 || apart {
-        let reason = Some(if apart { APART } else { FREE }.to_string());
-        let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
-        (returns, TargetsFact { reason, ..TargetsFact::default() })
-    } else {
-        (returns::measure(probe, tenths), targets::measure(probe, tenths))
-    };
+    let (mispredict_tenths, returns, targets) = predictor(probe);
     PipelineFacts {
         mispredict_tenths,
         returns,
@@ -131,4 +115,24 @@ pub fn measure(probe: &mut impl CodeProbe) -> PipelineFacts {
         window,
         hazards,
     }
+}
+
+/// What a misprediction costs, and the return stack and the table of targets, which show by it.
+pub fn predictor(probe: &mut impl CodeProbe) -> (Times, ReturnsFact, TargetsFact) {
+    let mut sample = || {
+        let of = |elsewhere| Program::Return { elsewhere };
+        let missed = probe.cycles(&of(true), TRIES);
+        let tenths = missed.saturating_sub(probe.cycles(&of(false), TRIES)) * 10;
+        (tenths + ROUNDS / 2) / ROUNDS
+    };
+    let mut samples: Vec<u64> = (0..SAMPLES).map(|_| sample()).collect();
+    let times = Times::of(&mut samples);
+    let tenths = times.median;
+    let apart = times.least * 2 < tenths || times.most > tenths * 2;
+    if tenths == 0 || apart {
+        let reason = Some(if apart { APART } else { FREE }.to_string());
+        let returns = ReturnsFact { reason: reason.clone(), ..ReturnsFact::default() };
+        return (times, returns, TargetsFact { reason, ..TargetsFact::default() });
+    }
+    (times, returns::measure(probe, tenths), targets::measure(probe, tenths))
 }

@@ -1,12 +1,12 @@
 //! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
 //! by instruction.
 
-use facts::pipeline::{code, hazards, instruction_cache, measure, stores, width};
+use facts::pipeline::{code, hazards, instruction_cache, measure, predictor, stores, width};
 use machine::{BYTES, Modelled};
 use pmu_model::uarch::forward::Forward;
 use pmu_model::uarch::parameters::{CacheShape, Parameters, TlbShape};
 use pmu_model::uarch::replacement::Policy;
-use protocol::record::{CodeCacheFact, ForwardFact, PipelineFacts};
+use protocol::record::{CodeCacheFact, ForwardFact, ReturnsFact, TargetsFact, Times};
 
 #[path = "predictor/direct.rs"]
 mod direct;
@@ -28,21 +28,24 @@ fn numbers(mut state: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
+/// What is told of a predictor.
+type Told = (Times, ReturnsFact, TargetsFact);
+
 /// What is found is what there is; returns which of the two figures are told.
-fn check(parameters: &Parameters, facts: &PipelineFacts) -> [bool; 2] {
+fn check(parameters: &Parameters, facts: &Told) -> [bool; 2] {
     let tenths = u64::from(parameters.mispredict_cycles) * 10;
-    let times = facts.mispredict_tenths;
+    let (times, returns, told) = facts;
     assert_eq!((times.least, times.most), (tenths, tenths), "{parameters}");
-    if let Some(entries) = facts.returns.entries {
+    if let Some(entries) = returns.entries {
         assert_eq!(entries, parameters.returns, "{parameters}");
     }
-    let (btb, told) = (parameters.btb, &facts.targets);
+    let btb = parameters.btb;
     if let Some(entries) = told.entries() {
         assert_eq!((entries, told.ways), (btb.entries, Some(btb.ways)), "{parameters}");
     }
-    assert_eq!(facts.returns.entries.is_none(), facts.returns.reason.is_some());
+    assert_eq!(returns.entries.is_none(), returns.reason.is_some());
     assert_eq!(told.ways.is_none(), told.reason.is_some());
-    [facts.returns.entries.is_some(), told.ways.is_some()]
+    [returns.entries.is_some(), told.ways.is_some()]
 }
 
 #[test]
@@ -59,11 +62,11 @@ fn d1_blind_recovery_of_200_random_predictors() {
             btb: TlbShape { entries: sets * ways, ways },
             ..Parameters::DEFAULT
         };
-        let facts = measure(&mut Modelled::new(&parameters));
+        let facts = predictor(&mut Modelled::new(&parameters));
         let is_told = check(&parameters, &facts);
         // One entry looks as none at all.
-        assert_eq!(is_told[0], parameters.returns > 1, "{parameters}: {:?}", facts.returns);
-        assert!(is_told[1], "{parameters}: {:?}", facts.targets);
+        assert_eq!(is_told[0], parameters.returns > 1, "{parameters}: {:?}", facts.1);
+        assert!(is_told[1], "{parameters}: {:?}", facts.2);
         told = [0, 1].map(|at| told[at] + u32::from(is_told[at]));
     }
     println!("returns told of 200: {}, targets: {}", told[0], told[1]);
@@ -72,7 +75,7 @@ fn d1_blind_recovery_of_200_random_predictors() {
 #[test]
 fn d1_where_a_misprediction_costs_nothing_nothing_is_told() {
     let parameters = Parameters { mispredict_cycles: 0, ..Parameters::DEFAULT };
-    let facts = measure(&mut Modelled::new(&parameters));
+    let facts = predictor(&mut Modelled::new(&parameters));
     assert_eq!(check(&parameters, &facts), [false; 2]);
 }
 

@@ -65,6 +65,31 @@ fn d1_widths_of_issue_by_parameters_are_told() {
 }
 
 #[test]
+fn d1_front_ends_with_parameters_are_told() {
+    for (model, parameters) in [
+        ("skylake", "ports=alu:0156,issue=4,uops=1536/8/6/32@3"),
+        ("zen4", "ports=alu:0123,issue=8,uops=4096/8/8/64@4,loop=144@6"),
+        ("goldencove", "ports=alu:0156,issue=4,loop=64@3"),
+        ("goldencove", "ports=alu:0156,issue=6"),
+    ] {
+        let core = core(&format!("{model},{parameters}"));
+        let [uops, _, _, _, decode, looped, outside] =
+            Parameters::parse(parameters).unwrap().front.list().map(u32::from);
+        let fact = core.front;
+        let is_there = |number: u32| Some(number).filter(|number| *number > 0);
+        assert_eq!(fact.uop_cache, is_there(uops), "{parameters}: {fact:?}");
+        assert_eq!(fact.loop_buffer, is_there(looped), "{parameters}: {fact:?}");
+        // Without a micro-op cache all comes as what is outside the loop buffer.
+        assert_eq!(fact.decode, is_there(decode).or(is_there(outside)), "{parameters}: {fact:?}");
+        assert_eq!(fact.uop_cache.is_none(), fact.reason.is_some(), "{parameters}: {fact:?}");
+        assert_eq!(fact.decode.is_none(), fact.decode_reason.is_some(), "{parameters}: {fact:?}");
+        let issue = Parameters::parse(parameters).unwrap().ports.unwrap().issue;
+        assert_eq!(core.issue.width, Some(issue.into()), "{parameters}: {:?}", core.issue);
+        assert!(fact.loops.iter().all(|one| one.doubtful == 0), "{parameters}: {fact:?}");
+    }
+}
+
+#[test]
 fn d1_tables_of_direct_jumps_with_parameters_are_told() {
     for (model, parameters) in [
         ("skylake", "direct=512/4@8"),

@@ -119,7 +119,7 @@ impl<P: CodeProbe> Loops<'_, P> {
             }
             if end > at {
                 let after = each(&rounds[end]);
-                let wrong = wrong(&evidence, (at, end), u64::midpoint(before, after));
+                let wrong = wrong(&evidence, (at, end), u64::midpoint(before, after), |_| 0);
                 doubtful += wrong;
                 if wrong as usize * 8 > evidence.len() {
                     at = end;
@@ -161,11 +161,16 @@ impl<P: CodeProbe> Loops<'_, P> {
     }
 }
 
-/// How many loops, the two at a step apart, cost as if they were on its other side.
-fn wrong(evidence: &[[u64; 2]], (from, to): (usize, usize), middle: u64) -> u32 {
-    let is_wrong = |(at, [_, each]): &(usize, &[u64; 2])| match *at {
-        at if at < from => *each > middle,
-        at if at > to => *each < middle,
+/// How many loops, the two at a step apart, cost as if they were on its other side, by more than what of that `may_vary` with their length.
+pub(super) fn wrong(
+    evidence: &[[u64; 2]],
+    (from, to): (usize, usize),
+    middle: u64,
+    may_vary: impl Fn(u64) -> u64,
+) -> u32 {
+    let is_wrong = |(at, [length, each]): &(usize, &[u64; 2])| match *at {
+        at if at < from => *each > middle + may_vary(*length),
+        at if at > to => *each + may_vary(*length) < middle,
         _ => false,
     };
     evidence.iter().enumerate().filter(is_wrong).count() as u32

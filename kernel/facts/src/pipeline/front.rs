@@ -5,6 +5,7 @@
 //! in a block of code: loops of several densities use all of a line at one of them. The instruction cache holds all loops.
 
 use super::code::{BLOCK, most_nops};
+use super::direct::wrong;
 use super::width::steady;
 use super::{CodeProbe, TRIES};
 use alloc::string::ToString;
@@ -25,8 +26,7 @@ const FEWEST: u32 = 24;
 const MOST: u32 = 16 << 10;
 /// Most bytes of a loop: what the largest instruction caches have.
 const MOST_BYTES: u32 = 64 << 10;
-/// The longest loop of a loop buffer; no known one has more than 144 entries, and no micro-op cache as few.
-const LOOP_BUFFER: u32 = 192;
+const LOOP_BUFFER: u32 = FrontEndFact::MOST_LOOPED;
 /// Rounds until a loop's time repeats.
 const BEFORE: u32 = 4;
 /// Instructions of which the time is taken, at least, and rounds of them.
@@ -187,7 +187,9 @@ impl<P: CodeProbe> Loops<'_, P> {
             if end > at {
                 let after = rounds[end].each();
                 let middle = u64::midpoint(before, after);
-                let wrong = wrong(&evidence, (at, end), middle);
+                // A round ends with a whole cycle.
+                let part = |instructions| 1000 / instructions;
+                let wrong = wrong(&evidence, (at, end), middle, part);
                 // The whole cycle with which a round ends makes short loops rise and fall.
                 let falls = rounds[at].instructions <= LOOP_BUFFER
                     && rounds[end..].iter().any(|round| round.each() < middle);
@@ -254,16 +256,6 @@ impl<P: CodeProbe> Loops<'_, P> {
 /// Whether a cost is a step more than one before.
 const fn rises(before: u64, after: u64) -> bool {
     after * STEP >= before * (STEP + 1)
-}
-
-/// How many loops, the two at a step apart, cost as if they were on its other side, by more than the whole cycle with which a round ends.
-fn wrong(evidence: &[[u64; 2]], (from, to): (usize, usize), middle: u64) -> u32 {
-    let is_wrong = |(at, [instructions, each]): &(usize, &[u64; 2])| match *at {
-        at if at < from => *each > middle + 1000 / instructions,
-        at if at > to => *each + 1000 / instructions < middle,
-        _ => false,
-    };
-    evidence.iter().enumerate().filter(is_wrong).count() as u32
 }
 
 const _: () = assert!(BLOCK == 32);

@@ -47,7 +47,7 @@ fn d1_blind_recovery_of_200_random_front_ends() {
         let ways = 1 << (u64::from(least_ways) + draw(4 - u64::from(least_ways)));
         let sets = (8192 / (line * ways)).ilog2();
         let least = (512 / (line * ways)).max(1).ilog2() + 1;
-        let uops = line * ways << (u64::from(least) + draw(u64::from(sets - least) + 1));
+        let uops = (line * ways) << (u64::from(least) + draw(u64::from(sets - least) + 1));
         let shape = FrontEndShape { uops, ways, line, block, decode, looped, outside };
         let (parameters, mut machine) = machine(shape, issue as u8);
         let issued = width(&mut machine).width;

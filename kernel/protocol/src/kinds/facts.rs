@@ -134,6 +134,10 @@ fn of_core(core: &PipelineFacts, all: &mut Vec<Figure>) {
     }
     all.push(figure("issue width", core.issue.width.map(f64::from)));
     all.push(figure("retirement width", core.retire.width.map(f64::from)));
+    let front = &core.front;
+    all.push(figure("uop cache entries", front.uop_cache.map(f64::from)));
+    all.push(figure("loop buffer entries", front.loop_buffer.map(f64::from)));
+    all.push(figure("decode width", front.decode.map(f64::from)));
     all.push(figure("direct jumps entries", core.direct.entries.map(f64::from)));
     all.push(figure("store buffer entries", core.stores.entries.map(f64::from)));
     for one in &core.window {

@@ -223,6 +223,11 @@ pub struct FrontEndFact {
     pub loops: Vec<NopLoops>,
 }
 
+impl FrontEndFact {
+    /// The longest loop of a loop buffer, in instructions: no known one has more than 144 entries, and no micro-op cache as few.
+    pub const MOST_LOOPED: u32 = 192;
+}
+
 /// Loops of so many NOPs in 32 bytes of code.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -39,6 +39,8 @@ pub(super) fn all() -> Vec<String> {
     whole.extend(hazards.map(|name| format!("{name} cycles")));
     whole.extend(["4K aliasing cycles", "store buffer entries", "issue width"].map(String::from));
     whole.extend(["retirement width", "direct jumps entries"].map(String::from));
+    let front = ["uop cache entries", "loop buffer entries", "decode width"];
+    whole.extend(front.map(String::from));
     let window = [
         "reorder buffer",
         "registers in flight",

@@ -3,9 +3,7 @@
 use super::table;
 use crate::render::facts::{self, Grid, bandwidth, cores, noise, pipeline};
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{
-    BandwidthFacts, CoreFacts, DirectLoops, FactsResult, MemoryFacts, NoiseFacts,
-};
+use protocol::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
 use protocol::record::{Moving, PipelineFacts};
 use std::collections::BTreeSet;
 
@@ -31,6 +29,7 @@ pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
         parts.push(figures("The core", &facts::HEAD, facts::cells(rows)));
         parts.extend(returns(sheet, core).map(Part::Plot));
         parts.extend(stores(sheet, core).map(Part::Plot));
+        parts.extend(front(sheet, core).map(Part::Plot));
         parts.extend(direct(sheet, core).map(Part::Plot));
         parts.extend(window(sheet, core).map(Part::Plot));
         parts.extend(pipeline::untold(core).into_iter().map(Part::Text));
@@ -134,24 +133,46 @@ fn stores(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
     .filter(|plot| plot.x.len() > 1)
 }
 
-/// What each jump of a loop costs, over their number. Not all distances have the same ones.
+/// What each jump of a loop costs, over their number.
 fn direct(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
-    let loops = &core.direct.loops;
-    let numbers = loops.iter().flat_map(|one| one.evidence.iter().map(|[jumps, _]| *jumps));
+    let unit = facts::unit(sheet);
+    let names = ["Loops of direct jumps", "jumps"].map(String::from);
+    let loops = core.direct.loops.iter();
+    let loops = loops.map(|one| (format!("{} bytes apart", one.distance), &*one.evidence));
+    loops_of(names, format!("{unit} of each jump"), loops.collect(), 10.0)
+}
+
+/// What each instruction of a loop of NOPs costs, over their number.
+fn front(sheet: &FactsResult, core: &PipelineFacts) -> Option<Plot> {
+    let unit = facts::unit(sheet);
+    let names = ["Loops of NOPs", "instructions"].map(String::from);
+    let loops = core.front.loops.iter();
+    let loops = loops.map(|one| (format!("{} in 32 bytes", one.density), &*one.evidence));
+    loops_of(names, format!("{unit} of each instruction"), loops.collect(), 1000.0)
+}
+
+/// What each part of a loop costs, over their number, in so many parts of a cycle. Not all loops have the same numbers.
+fn loops_of(
+    [title, parts]: [String; 2],
+    y_label: String,
+    loops: Vec<(String, &[[u64; 2]])>,
+    of_cycle: f64,
+) -> Option<Plot> {
+    let numbers = loops.iter().flat_map(|(_, evidence)| evidence.iter().map(|[parts, _]| *parts));
     let numbers: Vec<u64> = numbers.collect::<BTreeSet<_>>().into_iter().collect();
-    let cost = |one: &DirectLoops, number: u64| {
-        let found = one.evidence.iter().find(|[jumps, _]| *jumps == number);
-        found.map_or(f64::NAN, |[_, tenths]| *tenths as f64 / 10.0)
+    let cost = |evidence: &[[u64; 2]], number: u64| {
+        let found = evidence.iter().find(|[parts, _]| *parts == number);
+        found.map_or(f64::NAN, |[_, cost]| *cost as f64 / of_cycle)
     };
-    let series = loops.iter().map(|one| Series {
-        name: format!("{} bytes apart", one.distance),
-        y: numbers.iter().map(|number| cost(one, *number)).collect(),
+    let series = loops.into_iter().map(|(name, evidence)| Series {
+        name,
+        y: numbers.iter().map(|number| cost(evidence, *number)).collect(),
         band: Vec::new(),
     });
     Some(Plot {
-        title: "Loops of direct jumps".to_string(),
-        x_label: "jumps of a loop, as a power of two".to_string(),
-        y_label: format!("{} of each jump", facts::unit(sheet)),
+        title,
+        x_label: format!("{parts} of a loop, as a power of two"),
+        y_label,
         x: numbers.iter().map(|number| (*number as f64).log2()).collect(),
         series: series.collect(),
         ..Plot::default()

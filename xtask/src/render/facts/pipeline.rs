@@ -1,6 +1,7 @@
 //! What a core is.
 
 mod direct;
+mod front;
 mod retire;
 mod stores;
 mod window;
@@ -50,6 +51,7 @@ pub(crate) fn rows(sheet: &FactsResult, core: &PipelineFacts) -> Vec<Row> {
     all.extend(stores::rows(&core.stores, unit));
     all.push(issue(&core.issue, unit));
     all.push(retire::row(&core.retire));
+    all.extend(front::rows(&core.front, unit));
     all.push(direct::row(&core.direct, unit));
     all.extend(window::rows(&core.window, unit));
     all.extend(core.hazards.iter().map(|one| stores::hazard(one, unit)));
@@ -166,6 +168,7 @@ pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
         .chain(stores)
         .chain(issue)
         .chain(retire)
+        .chain(front::untold(&core.front))
         .chain(direct)
         .chain(window)
         .chain(hazards)

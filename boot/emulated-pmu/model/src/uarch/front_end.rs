@@ -45,9 +45,9 @@ impl FrontEndShape {
         self.uops / (self.ways * self.line)
     }
 
-    /// As words.
+    /// All of it, in the order of its fields.
     #[must_use]
-    pub(super) fn list(&self) -> [u16; 7] {
+    pub const fn list(&self) -> [u16; 7] {
         [self.uops, self.ways, self.line, self.block, self.decode, self.looped, self.outside]
     }
 
