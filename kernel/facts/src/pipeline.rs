@@ -9,7 +9,7 @@
 //! | store forwarding | a chain of loads with a store before each: of the stored bytes, and of others | A. Fog (as above), store forwarding; H. Wong, "Store-to-load forwarding and memory disambiguation in x86 processors" (2014) |
 //! | store buffer | stores to lines that were flushed, one more at a time | H. Wong, "Measuring reorder buffer capacity" (2013), with stores |
 //! | width of issue | NOPs in a row, many less few | A. Fog (as above) |
-//! | micro-op cache, loop buffer, decoders | loops of ever more NOPs of several lengths | A. Fog (as above), µop cache, loop buffer, decoding; as of targets |
+//! | micro-op cache, loop buffer, decoders | loops of ever more NOPs of several lengths | A. Fog (as above), micro-op cache, loop buffer, decoding; as of targets |
 //! | width of retirement | cycles in which at least so many instructions retire, after a load that misses | Intel SDM vol. 3, counter mask |
 //! | direct jumps | loops of ever more of them | as of targets |
 //! | window | two loads that miss, with ever more instructions of a kind between them | H. Wong (2013, as above) |
@@ -25,6 +25,7 @@ mod lines;
 mod retire;
 mod returns;
 mod sets;
+mod steps;
 mod stores;
 mod targets;
 mod width;

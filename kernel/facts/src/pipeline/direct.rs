@@ -7,6 +7,7 @@
 //! distance at which they use all of the table.
 
 use super::code::{LEAST_DISTANCE, Program, most_jumps};
+use super::steps::wrong;
 use super::{CodeProbe, TRIES};
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -159,21 +160,6 @@ impl<P: CodeProbe> Loops<'_, P> {
         self.probe.beat();
         Round { jumps, hundredths: cycles * 100 / u64::from(rounds) }
     }
-}
-
-/// How many loops, the two at a step apart, cost as if they were on its other side, by more than what of that `may_vary` with their length.
-pub(super) fn wrong(
-    evidence: &[[u64; 2]],
-    (from, to): (usize, usize),
-    middle: u64,
-    may_vary: impl Fn(u64) -> u64,
-) -> u32 {
-    let is_wrong = |(at, [length, each]): &(usize, &[u64; 2])| match *at {
-        at if at < from => *each > middle + may_vary(*length),
-        at if at > to => *each + may_vary(*length) < middle,
-        _ => false,
-    };
-    evidence.iter().enumerate().filter(is_wrong).count() as u32
 }
 
 impl Round {

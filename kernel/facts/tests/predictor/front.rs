@@ -1,7 +1,10 @@
 //! The micro-op cache, the loop buffer and the decoders.
 
+use super::machine::BYTES;
 use super::{Modelled, numbers};
+use facts::pipeline::code::{Emitted, Program, emit};
 use facts::pipeline::{direct, front_end, instruction_cache, issue_of_loops, width};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic};
 use pmu_model::uarch::Parameters;
 use pmu_model::uarch::front_end::FrontEndShape;
 use pmu_model::uarch::parameters::{CacheShape, TlbShape};
@@ -166,6 +169,45 @@ fn d1_a_micro_op_cache_is_no_instruction_cache_and_no_table_of_direct_jumps() {
         let parameters = Parameters { direct: None, ..parameters };
         let mut whole = Modelled { issue: None, ..Modelled::new(&parameters) };
         let code = instruction_cache(&mut whole);
-        assert!(code.bytes().is_none_or(|bytes| bytes == 32 << 10), "{code:?}");
+        assert_eq!((code.bytes(), code.ways), (Some(32 << 10), Some(8)), "{code:?}");
+    }
+}
+
+/// Of a loop each block has as many instructions as it is to have, none of which crosses into the next one, and the jump does not end at a
+/// block's end.
+#[test]
+fn d1_loops_of_nops_are_laid_out_by_blocks() {
+    for in_block in [4, 6, 7, 8, 16] {
+        for instructions in (2..300).chain([1024, 1999]) {
+            let program = Program::Loop { instructions, in_block, rounds: 3 };
+            let Emitted { pieces, entry, before } = emit(&program, BYTES);
+            let [(at, bytes)] = &pieces[..] else { panic!("{pieces:?}") };
+            assert_eq!((entry, before), (*at, None));
+            let decoder = Decoder::with_ip(64, bytes, (*at).into(), DecoderOptions::NONE);
+            let all: Vec<Instruction> = decoder.into_iter().collect();
+            let [first, inside @ .., last] = &all[..] else { panic!("{all:?}") };
+            assert_eq!((first.code(), last.code()), (Code::Mov_r32_imm32, Code::Retnq));
+            let text = format!("{in_block} in a block, {instructions}");
+            assert_eq!(inside.len() as u32, instructions, "{text}");
+            let crosses = |one: &Instruction| one.ip() / 32 != (one.next_ip() - 1) / 32;
+            assert!(!inside.iter().any(crosses), "{text}");
+            let [nops @ .., dec, jump] = inside else { panic!("{text}") };
+            assert_eq!((dec.code(), jump.code()), (Code::Dec_rm32, Code::Jne_rel32_64));
+            assert!(
+                dec.ip() / 32 == jump.ip() / 32 && !jump.next_ip().is_multiple_of(32),
+                "{text}"
+            );
+            assert_eq!((jump.near_branch_target(), inside[0].ip() % 4096), (inside[0].ip(), 0));
+            let is_nop = |one: &Instruction| one.mnemonic() == Mnemonic::Nop;
+            assert!(nops.iter().all(is_nop), "{text}");
+            // The last block has what is left, and the one before one less if both that end the loop would not fit together.
+            let blocks = instructions.div_ceil(in_block);
+            let of = |block: u32| {
+                inside.iter().filter(|one| one.ip() / 32 == 128 + u64::from(block)).count() as u32
+            };
+            let whole = (0..blocks.saturating_sub(2)).all(|block| of(block) == in_block);
+            assert!(whole && (0..blocks).map(of).sum::<u32>() == instructions, "{text}");
+            assert!((0..blocks).all(|block| of(block) <= in_block), "{text}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn rows(fact: &FrontEndFact, unit: &str) -> [Row; 3] {
     };
     [
         row(
-            "µop cache",
+            "micro-op cache",
             entries(fact.uop_cache).unwrap_or_else(untold),
             fact.uop_cache.is_some(),
             steps(false),
@@ -78,7 +78,7 @@ fn thousandths(cost: u64) -> String {
 
 /// What was not told, and why, in sentences.
 pub(super) fn untold(fact: &FrontEndFact) -> impl Iterator<Item = String> + '_ {
-    let cache = fact.reason.iter().map(|why| format!("the µop cache: {why}"));
+    let cache = fact.reason.iter().map(|why| format!("the micro-op cache: {why}"));
     cache.chain(fact.decode_reason.iter().map(|why| format!("the width of decoding: {why}")))
 }
 
@@ -120,6 +120,6 @@ mod tests {
         let [reason, decode_reason] = ["why", "that"].map(|why| Some(why.to_string()));
         let fact = FrontEndFact { reason, decode_reason, ..FrontEndFact::default() };
         let all: Vec<String> = untold(&fact).collect();
-        assert_eq!(all, ["the µop cache: why", "the width of decoding: that"]);
+        assert_eq!(all, ["the micro-op cache: why", "the width of decoding: that"]);
     }
 }
