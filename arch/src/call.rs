@@ -5,10 +5,9 @@
 //! relative to RIP. When the code faults, the handler notes the frame and continues at the exit, and
 //! the call comes back with [`Trap`]. So nothing that foreign code does to the registers matters.
 
-use crate::interrupts::TrapFrame;
 use crate::smp::{self, Processor};
 use crate::state::{Core, no_breakpoints};
-use crate::watchdog;
+use crate::trap::TrapFrame;
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use spin::Mutex;
@@ -28,6 +27,14 @@ impl Running {
     pub(crate) const fn none() -> Self {
         Self { exit: AtomicU64::new(0), trapped: AtomicBool::new(false), trap: Mutex::new(None) }
     }
+}
+
+/// The code of a call runs: its exit is a place to continue at when its time is up. One processor runs foreign code.
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the code of a call runs.
+pub(crate) fn runs() -> bool {
+    RUNS.load(Ordering::Relaxed)
 }
 
 /// How a call ended early.
@@ -114,9 +121,9 @@ impl Function {
         call: impl FnOnce(u64),
     ) -> Result<(), Box<Trap>> {
         running.exit.store(self.exit, Ordering::Relaxed);
-        watchdog::enter();
+        RUNS.store(true, Ordering::Relaxed);
         call(self.entry);
-        watchdog::leave();
+        RUNS.store(false, Ordering::Relaxed);
         // The exit is a way back only as long as nothing has been pushed over the return address.
         running.exit.store(0, Ordering::Relaxed);
         // SAFETY: the values that were in force when the call began.

@@ -1,7 +1,8 @@
 //! The debug registers: breakpoints on instructions and on data (SDM vol. 3, 17.2; AMD APM vol. 2, 13.1).
 
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
 use crate::smp::{self, Processor};
+use crate::trap::{TrapFrame, exception};
 use core::arch::asm;
 use core::sync::atomic::Ordering;
 

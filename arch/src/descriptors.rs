@@ -1,7 +1,7 @@
 //! Segments and the task state segment. Each processor has its own.
 
-use crate::interrupts::TrapFrame;
 use crate::smp::Processor;
+use crate::trap::TrapFrame;
 use core::sync::atomic::Ordering;
 use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, DS, ES, FS, GS, SS, Segment};

@@ -37,5 +37,7 @@ pub mod step;
 pub mod switches;
 pub mod task;
 pub mod time;
+pub mod trap;
 pub mod uart;
+pub mod vectors;
 pub mod watchdog;

@@ -4,8 +4,9 @@
 //! [`leave`]. Code and stack must be mapped for ring 3 ([`crate::memory::space::USER`]).
 
 use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
-use crate::interrupts::{self, Exception, TrapFrame, exception};
+use crate::interrupts;
 use crate::smp::{self, Processor};
+use crate::trap::{Exception, TrapFrame, exception};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -6,7 +6,8 @@
 
 use crate::call::{self, Function, Trap};
 use crate::debug::clear_status;
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
+use crate::trap::{TrapFrame, exception};
 use alloc::boxed::Box;
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};

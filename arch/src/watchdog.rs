@@ -14,12 +14,13 @@ pub mod second;
 
 use crate::apic::{self, Register};
 use crate::call;
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
 use crate::msr::{self, Msr};
 use crate::pmu::driver::Write;
 use crate::pmu::{Capabilities, Counter, Driver, Fault, PmuError, Registers, Selection};
 use crate::time::tsc;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::trap::{TrapFrame, exception};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// LVT delivery mode NMI: bits 10:8 (SDM vol. 3, 10.5.1).
 const MODE_NMI: u32 = 0b100 << 8;
@@ -50,8 +51,6 @@ pub struct Watchdog {
 
 /// What the handler works with: one processor runs foreign code.
 struct Armed {
-    /// Foreign code runs, and its time may run out.
-    armed: AtomicBool,
     register: AtomicU32,
     preset: AtomicU64,
     left: AtomicU64,
@@ -73,7 +72,6 @@ impl Armed {
     /// Nothing is watched.
     const fn idle() -> Self {
         Self {
-            armed: AtomicBool::new(false),
             register: AtomicU32::new(0),
             preset: AtomicU64::new(0),
             left: AtomicU64::new(0),
@@ -248,19 +246,6 @@ impl Watchdog {
     }
 }
 
-/// From now on the time of foreign code is limited, if a watchdog runs. To be called directly before the code, and
-/// [`leave`] directly after it: in between, the call's exit is a place to continue at.
-#[inline(always)]
-pub(crate) fn enter() {
-    ARMED.armed.store(true, Ordering::Relaxed);
-}
-
-/// See [`enter`].
-#[inline(always)]
-pub(crate) fn leave() {
-    ARMED.armed.store(false, Ordering::Relaxed);
-}
-
 fn on_nmi(frame: &mut TrapFrame) {
     let relaxed = Ordering::Relaxed;
     if second::takes(frame) {
@@ -302,7 +287,7 @@ fn on_nmi(frame: &mut TrapFrame) {
     }
     // Intel's APIC has masked the entry at delivery (SDM vol. 3, 10.5.4).
     apic::write(Register::LvtPmc, MODE_NMI);
-    if next.is_none() && ARMED.armed.load(relaxed) {
+    if next.is_none() && call::runs() {
         call::end(frame, call::Cause::TimeLimit);
     }
 }

@@ -1,8 +1,7 @@
 //! What became of mutants, kept as it is found: a run that is broken off is not lost, and the next one takes over what
 //! was noticed in code that has not changed since.
 
-use crate::mutant::{Fate, Mutant};
-use crate::run::Tried;
+use crate::mutant::{Fate, Mutant, Tried};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -91,6 +91,9 @@ impl Fate {
     }
 }
 
+/// A mutant's number, what became of it, and the test or the reason.
+pub type Tried = (usize, Fate, String);
+
 impl Mutant {
     /// Reads the list.
     pub fn list(text: &str) -> anyhow::Result<Vec<Self>> {

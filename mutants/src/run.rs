@@ -3,7 +3,7 @@
 use crate::Arguments;
 use crate::build::{Built, build};
 use crate::journal::Journal;
-use crate::mutant::{Fate, Mutant};
+use crate::mutant::{Fate, Mutant, Tried};
 use crate::plan::Plan;
 use crate::say;
 use crate::tests::{End, Tests};
@@ -12,9 +12,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
-
-/// A mutant's number, what became of it, and the test or the reason.
-pub type Tried = (usize, Fate, String);
 
 /// All mutants, and what is known of them.
 pub struct Run<'a> {

@@ -1,6 +1,7 @@
 //! One event of a table, with all the facts that programming it needs.
 
-use crate::msr;
+/// PMCx003, retired SSE and AVX operations: may grow by more than 15 a cycle.
+pub const AMD_LARGE_INCREMENT_EVENT: u16 = 0x003;
 
 /// Most ways that one event of a table can be programmed in: Coyote Cove has four offcore MSRs.
 pub const MAX_WAYS: usize = 4;
@@ -77,6 +78,6 @@ impl Event<'_> {
     /// PPR for family 17h, "Large Increment per Cycle Events": PMCx003 adds more than 15 a cycle.
     #[must_use]
     pub fn is_amd_large_increment(&self) -> bool {
-        self.ways()[0].event == msr::AMD_LARGE_INCREMENT_EVENT && self.counters == 0x15
+        self.ways()[0].event == AMD_LARGE_INCREMENT_EVENT && self.counters == 0x15
     }
 }

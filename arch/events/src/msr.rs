@@ -16,8 +16,6 @@ pub const SNOOP_RSP_0: u32 = 0x1328;
 /// `MSR_SNOOP_RSP_1`.
 pub const SNOOP_RSP_1: u32 = 0x1329;
 
-/// PMCx003, retired SSE and AVX operations: may grow by more than 15 a cycle.
-pub const AMD_LARGE_INCREMENT_EVENT: u16 = 0x003;
 /// The merge event that the odd counter of a pair counts for the even one.
 pub const AMD_MERGE_EVENT: u16 = 0xfff;
 

@@ -9,8 +9,8 @@ pub use registers::{Mode, Register};
 pub use timer::{Timer, timer_hz};
 
 use crate::cpu::native;
-use crate::interrupts::{self, SELF_TEST_VECTOR, SPURIOUS_VECTOR};
 use crate::msr;
+use crate::vectors::SPURIOUS_VECTOR;
 use core::sync::atomic::{AtomicU8, Ordering};
 use raw_cpuid::CpuIdReader as _;
 use thiserror::Error;
@@ -46,15 +46,14 @@ pub struct Apic {
 }
 
 impl Apic {
-    /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that it and the two 8259 could send, and proves with a
-    /// self-sent interrupt that delivery works.
+    /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that it and the two 8259 could send. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
     ///
     /// # Errors
-    /// There is none, or it delivers nothing.
+    /// There is none.
     ///
     /// # Safety
-    /// Ring 0, interrupt table loaded, physical memory mapped, interrupts off.
-    pub unsafe fn enable(keeps_xapic: bool) -> Result<Self, ApicError> {
+    /// Ring 0, physical memory mapped, interrupts off.
+    pub(crate) unsafe fn enable(keeps_xapic: bool) -> Result<Self, ApicError> {
         let leaf = native().cpuid1(1);
         if leaf.edx & 1 << 9 == 0 {
             return Err(ApicError::Absent);
@@ -74,7 +73,6 @@ impl Apic {
         let mut apic = Self { registers, performance_lvt: registers.read(Register::LvtPmc) };
         apic.mask_all();
         apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
-        apic.self_test()?;
         Ok(apic)
     }
 
@@ -113,22 +111,11 @@ impl Apic {
         }
     }
 
-    /// Sends [`SELF_TEST_VECTOR`] to itself and waits for it.
-    fn self_test(&mut self) -> Result<(), ApicError> {
+    /// Sends an interrupt to this processor itself.
+    pub(crate) fn send_to_self(&mut self, vector: u8) {
         /// ICR: destination shorthand "self", fixed delivery (SDM vol. 3, 10.6.1).
         const TO_SELF: u32 = 0b01 << 18;
-        /// Some microseconds on hardware, and no more than a blink under emulation.
-        const WAIT_LOOPS: u32 = 100_000;
-        interrupts::set_handler(SELF_TEST_VECTOR, Some(interrupts::on_self_test));
-        let before = interrupts::self_test_count();
-        self.registers.write_icr(0, TO_SELF | u32::from(SELF_TEST_VECTOR));
-        x86_64::instructions::interrupts::enable();
-        let arrived = (0..WAIT_LOOPS).any(|_| {
-            core::hint::spin_loop();
-            interrupts::self_test_count() > before
-        });
-        x86_64::instructions::interrupts::disable();
-        if arrived { Ok(()) } else { Err(ApicError::SelfTest) }
+        self.registers.write_icr(0, TO_SELF | u32::from(vector));
     }
 }
 

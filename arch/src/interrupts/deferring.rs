@@ -6,9 +6,9 @@
 
 use super::dispatch;
 use super::idt::{reset_entry, set_entry};
-use super::{TrapFrame, exception};
 use crate::pmu::Deferred;
 use crate::smp;
+use crate::trap::{TrapFrame, exception};
 use core::arch::{global_asm, naked_asm};
 use core::sync::atomic::Ordering;
 use spin::Mutex;

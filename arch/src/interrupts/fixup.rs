@@ -3,7 +3,7 @@
 //! `fixup!("2b", "3b")` inside an `asm!` block notes that a fault at local label 2 continues at label 3.
 //! The notes are pairs of distances in a section of their own, so that they need no relocation.
 
-use super::TrapFrame;
+use crate::trap::TrapFrame;
 
 /// One note: distances from the field's own address.
 #[repr(C)]

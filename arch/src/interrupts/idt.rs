@@ -4,10 +4,10 @@ use super::stubs;
 use crate::descriptors::{
     IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI, IST_TASK,
 };
-use crate::interrupts::exception;
 use crate::pmu::workload::USER_VECTOR;
 use crate::ring3;
-use crate::task;
+use crate::trap::exception;
+use crate::vectors::OF_TASKS;
 use core::cell::UnsafeCell;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
@@ -37,14 +37,7 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    let of_tasks = [
-        task::EXIT_VECTOR,
-        task::YIELD_VECTOR,
-        task::READ_VECTOR,
-        task::MARK_VECTOR,
-        task::WAIT_VECTOR,
-    ];
-    let others = [ring3::LEAVE_VECTOR, USER_VECTOR].into_iter().chain(of_tasks);
+    let others = [ring3::LEAVE_VECTOR, USER_VECTOR].into_iter().chain(OF_TASKS);
     for vector in ring3::SNIPPET_VECTORS.into_iter().chain(others) {
         gates[usize::from(vector)].options |= 3 << 13;
     }

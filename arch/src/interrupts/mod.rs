@@ -5,33 +5,24 @@
 //! its recovery address; an interrupt that nothing at the interrupted address can have raised is noted ([`stray`]); a fault inside called foreign code ([`crate::call`]) ends that call, one inside a task ([`crate::task`]) that task; everything else is a failure of the firmware and goes to the crash handler.
 
 pub mod deferring;
-pub mod exception;
 pub mod fixup;
-mod frame;
 mod idt;
+mod self_test;
 pub mod stray;
 mod stubs;
 
-pub use exception::Exception;
+pub use crate::vectors::{CALL_VECTOR, FIRST_DEVICE_VECTOR, SELF_TEST_VECTOR, SPURIOUS_VECTOR};
 pub(crate) use fixup::fixup;
-pub use frame::TrapFrame;
 pub(crate) use idt::gates;
 pub(crate) use idt::set_task_entry;
 pub use idt::{load, reset_entry, set_entry};
+pub use self_test::{enable_apic, self_test_count};
 
 use crate::smp::{self, Processor};
-use crate::{apic, call, machine_check, task};
+use crate::trap::{TrapFrame, exception};
+use crate::{apic, call, machine_check};
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};
-
-/// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
-pub const FIRST_DEVICE_VECTOR: u8 = 32;
-/// Vector of the local APIC's spurious interrupt: the low four bits are 1 on all processors.
-pub const SPURIOUS_VECTOR: u8 = 0xff;
-/// Vector by which one processor tells another that there is work for it.
-pub const CALL_VECTOR: u8 = 0xf1;
-/// Vector that the local APIC's self-test sends to itself.
-pub const SELF_TEST_VECTOR: u8 = 0xf0;
 
 /// What to do when the firmware itself fails. It reports and does not return.
 pub type CrashHandler = fn(&TrapFrame) -> !;
@@ -43,9 +34,28 @@ pub fn set_crash_handler(handler: CrashHandler) {
     CRASH_HANDLER.store(handler as *mut (), Ordering::Release);
 }
 
-/// How often this processor took [`SELF_TEST_VECTOR`] since boot.
-pub fn self_test_count() -> u64 {
-    smp::this().self_tests.load(Ordering::Relaxed)
+/// Continues elsewhere after an exception that nothing else explains, if it is its own; else it changes nothing.
+pub(crate) type Recovery = fn(&mut TrapFrame) -> bool;
+
+static RECOVERY: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Sets what is asked, after the running call, whether an exception is its own: of tasks ([`crate::task`]).
+pub(crate) fn set_recovery(recovery: Recovery) {
+    RECOVERY.store(recovery as *mut (), Ordering::Release);
+}
+
+/// Whether the running call, or a task, ends here.
+fn recover(frame: &mut TrapFrame) -> bool {
+    if call::recover(frame) {
+        return true;
+    }
+    let recovery = RECOVERY.load(Ordering::Acquire);
+    if recovery.is_null() {
+        return false;
+    }
+    // SAFETY: the only value ever stored, other than null, is a `Recovery` from `set_recovery`.
+    let recovery: Recovery = unsafe { core::mem::transmute(recovery) };
+    recovery(frame)
 }
 
 /// Handler of one vector. It may change the frame, and with it the registers at the return; it ends the interrupt
@@ -103,7 +113,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
         return handler(frame);
     }
     let is_call = vector == SYSTEM_CALL && !apic::is_in_service(SYSTEM_CALL as u8);
-    if is_call && (call::recover(frame) || task::recover(frame)) {
+    if is_call && recover(frame) {
         return;
     }
     if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
@@ -130,10 +140,7 @@ fn without_handler(frame: &mut TrapFrame, no_error_code: bool) {
     let is_broken =
         frame.exception() == exception::MACHINE_CHECK && machine_check::is_in_progress();
     let recovers = |frame: &mut TrapFrame| {
-        stray::note(frame, no_error_code)
-            || fixup::recover(frame)
-            || call::recover(frame)
-            || task::recover(frame)
+        stray::note(frame, no_error_code) || fixup::recover(frame) || recover(frame)
     };
     if !is_broken && recovers(frame) {
         return;
@@ -145,10 +152,4 @@ fn without_handler(frame: &mut TrapFrame, no_error_code: bool) {
     // SAFETY: the only value ever stored, other than null, is a `CrashHandler` from `set_crash_handler`.
     let handler: CrashHandler = unsafe { core::mem::transmute(handler) };
     handler(frame)
-}
-
-/// The self-test's vector: counts and ends.
-pub(crate) fn on_self_test(frame: &mut TrapFrame) {
-    Processor::of_frame(frame).self_tests.fetch_add(1, Ordering::Relaxed);
-    crate::apic::end_of_interrupt();
 }

@@ -5,9 +5,9 @@
 //! one that was requested and comes when nobody waits any more. The interrupted code has done nothing, so it continues; what
 //! was measured meanwhile is spoilt, and whoever runs it asks [`take`].
 
-use super::TrapFrame;
 use crate::apic::{self, Register};
 use crate::memory::space::Window;
+use crate::trap::TrapFrame;
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use x86_64::registers::control::Cr3;
@@ -52,7 +52,7 @@ impl fmt::Display for Stray {
                 self.vector
             );
         }
-        let exception = super::Exception(self.vector);
+        let exception = crate::trap::Exception(self.vector);
         write!(f, "a stray interrupt of vector {}", self.vector)?;
         if self.vector < super::FIRST_DEVICE_VECTOR {
             write!(

@@ -10,11 +10,11 @@
 
 use super::mailbox::Mailbox;
 use crate::call;
-use crate::interrupts::TrapFrame;
 use crate::pmu::Deferred;
 use crate::pmu::pmi::ControlBlock;
 use crate::ring3;
 use crate::task;
+use crate::trap::TrapFrame;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 

@@ -204,7 +204,7 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
         Cr4::write_raw(plan.cr4);
         Efer::write_raw(plan.efer);
         msr::write(msr::IA32_PAT, plan.pat);
-        Apic::enable(apic::mode() == Some(apic::Mode::XApic))
+        interrupts::enable_apic(apic::mode() == Some(apic::Mode::XApic))
     };
     if apic.is_err() {
         called.arrival.settle(false);

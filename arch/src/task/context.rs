@@ -5,9 +5,9 @@ use crate::cpu::native;
 use crate::descriptors::{
     KERNEL_CODE, KERNEL_CODE_32, KERNEL_DATA, USER_CODE, USER_CODE_32, USER_DATA,
 };
-use crate::interrupts::TrapFrame;
 use crate::msr::{self, Msr};
 use crate::smp::Processor;
+use crate::trap::TrapFrame;
 use alloc::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::arch::asm;

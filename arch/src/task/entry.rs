@@ -8,10 +8,10 @@ use super::{
     Cause, EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, WAIT_VECTOR,
     YIELD_VECTOR, ended, entered, ticked,
 };
-use crate::interrupts::TrapFrame;
 use crate::interrupts::deferring::{PROCESSOR, close, open};
 use crate::pmu::Deferred;
 use crate::smp::Processor;
+use crate::trap::TrapFrame;
 use core::arch::naked_asm;
 
 /// Each vector's, and the one that no counter of ring 0 sees more of than its ends ([`crate::interrupts::deferring`]).

@@ -22,27 +22,19 @@ pub use contexts::MovingContexts;
 
 use crate::apic;
 use crate::descriptors;
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
 use crate::smp::{self, Handover, Processor};
 use crate::state::Core as State;
+use crate::trap::{TrapFrame, exception};
+pub use crate::vectors::{EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, WAIT_VECTOR, YIELD_VECTOR};
 use contexts::Contexts;
 use core::arch::asm;
 use core::sync::atomic::Ordering;
 use spin::Mutex;
 use x86_64::registers::control::Cr2;
 
-/// Software interrupt by which a task ends.
-pub const EXIT_VECTOR: u8 = 0x82;
-/// Software interrupt by which a task lets others go first.
-pub const YIELD_VECTOR: u8 = 0x83;
 /// Software interrupt by which the kernel gives the processor away.
 const START_VECTOR: u8 = 0x84;
-/// Software interrupt by which a task reads what was counted of it, and continues.
-pub const READ_VECTOR: u8 = 0x85;
-/// Software interrupt by which a task says how far it is, and goes on.
-pub const MARK_VECTOR: u8 = 0x86;
-/// Software interrupt by which a task waits for somebody at the console.
-pub const WAIT_VECTOR: u8 = 0x88;
 /// Vector of the timer's tick. Of lower priority than the PMI's (SDM vol. 3, 10.8.3.1).
 pub const TICK_VECTOR: u8 = 0xd0;
 
@@ -107,6 +99,7 @@ fn count_runs(begins: bool) {
     let mut runs = RUNS.lock();
     *runs = if begins { *runs + 1 } else { *runs - 1 };
     let is_edge = *runs == usize::from(begins);
+    interrupts::set_recovery(recover);
     let deferring = interrupts::deferring::in_use();
     for (vector, entries) in entry::ALL.into_iter().filter(|_| is_edge) {
         let entry = entries[usize::from(deferring)];
@@ -193,7 +186,7 @@ unsafe fn run_some<'a>(
 }
 
 /// Ends the task that raised the exception, if one did: called for an exception that nothing else explains.
-pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
+fn recover(frame: &mut TrapFrame) -> bool {
     // These two come from outside.
     let foreign = [exception::NMI, exception::MACHINE_CHECK].contains(&frame.exception());
     // SAFETY: `run` stored the address of its own variable, and waits for what this interrupts.

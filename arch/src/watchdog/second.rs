@@ -3,12 +3,13 @@
 //! Its APIC's timer wakes it several times within the limit, and it is halted in between, so that it takes nothing from the code.
 //! When the time is up, it sends an NMI to the boot processor.
 
-use super::{ARMED, on_nmi};
+use super::on_nmi;
 use crate::apic::{self, Timer};
 use crate::call;
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
 use crate::smp;
 use crate::time::{Clock, tsc};
+use crate::trap::{TrapFrame, exception};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use spin::Mutex;
 
@@ -132,7 +133,7 @@ pub(super) fn takes(frame: &mut TrapFrame) -> bool {
         return false;
     }
     TAKEN.fetch_add(1, Ordering::Relaxed);
-    if ARMED.armed.load(Ordering::Relaxed) {
+    if call::runs() {
         call::end(frame, call::Cause::TimeLimit);
     }
     true

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::snippet::Emitted;
-use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
+use arch::trap::TrapFrame;
 use iced_x86::Register;
 use protocol::bits::Bits;
 use std::borrow::Cow;

@@ -124,7 +124,7 @@ pub fn machine(
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
     Display::step("enables the local APIC");
     // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
-    let apic = unsafe { Apic::enable(platform.keeps_xapic()) };
+    let apic = unsafe { interrupts::enable_apic(platform.keeps_xapic()) };
     let performance_lvt = apic.as_ref().ok().map(Apic::found_performance_lvt);
     let (apic_mode, apic_timer_hz) = match apic {
         Ok(mut apic) => (apic.mode(), apic::timer_hz(&mut apic, &clock)),

@@ -2,7 +2,7 @@
 
 use super::counting;
 use alloc::string::{String, ToString};
-use arch::interrupts::{self, TrapFrame, exception};
+use arch::interrupts;
 use arch::memory::arena;
 use arch::memory::user::UserPages;
 use arch::msr::{Absent, Msr};
@@ -12,6 +12,7 @@ use arch::pmu::workload::{self, Ring0Code, Ring3Code, USER_VECTOR};
 use arch::pmu::{Gate, Machine, Registers, rdpmc, window};
 use arch::ring3;
 use arch::time::tsc;
+use arch::trap::{TrapFrame, exception};
 use kernel::conformance::{TestMachine, Work};
 use kernel::counting::Platform;
 use raw_cpuid::CpuIdResult;

@@ -4,7 +4,7 @@ use super::{Emitted, Phase};
 use alloc::format;
 use alloc::string::{String, ToString};
 use arch::call::{Cause, Trap};
-use arch::interrupts::TrapFrame;
+use arch::trap::TrapFrame;
 use core::ops::Range;
 use protocol::bits::Bits;
 use protocol::job::Snippet;

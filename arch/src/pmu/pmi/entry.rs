@@ -7,10 +7,11 @@ use super::service::{drain, note_tick, pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
-use crate::interrupts::{self, TrapFrame, exception};
+use crate::interrupts;
 use crate::msr::{self, Msr};
 use crate::smp::{self, MAX_PROCESSORS};
 use crate::time::tsc;
+use crate::trap::{TrapFrame, exception};
 use spin::Mutex;
 
 /// Vector of the PMI, if it comes as a fixed interrupt.

@@ -5,8 +5,8 @@ use super::entry::{interrupted, processor};
 use super::handling::{Around, AroundAll};
 use super::ibs;
 use super::service::{handle, handle_tick};
-use crate::interrupts::TrapFrame;
 use crate::smp::Processor;
+use crate::trap::TrapFrame;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 

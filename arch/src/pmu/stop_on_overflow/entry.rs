@@ -2,9 +2,10 @@
 
 use super::{Stop, StopOnOverflow};
 use crate::apic::{self, Register};
-use crate::interrupts::{self, exception};
+use crate::interrupts;
 use crate::msr::Msr;
 use crate::pmu::driver::{MAX_WRITES, Write};
+use crate::trap::exception;
 use core::arch::naked_asm;
 use core::ptr;
 

@@ -8,6 +8,7 @@ mod loops;
 
 use super::CodeProbe;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use loops::{Loops, rises};
 use protocol::record::{CodeCacheFact, FrontEndFact, NopLoops};
 
@@ -50,18 +51,13 @@ pub fn measure(
         }
     };
     let mut found = DENSITIES.map(|density| Loops { probe, density, issue }.measure(bytes));
-    let short = |[instructions, ..]: &&[u64; 3]| *instructions <= LOOP_BUFFER.into();
-    let steps = || found.iter().flat_map(|(one, _)| &one.steps);
-    // It holds as many at every density.
-    let agrees = |one: u64, other: u64| one.abs_diff(other) * 32 <= one;
-    let is_of_two = |one: u64| steps().filter(|step| agrees(one, step[0])).count() >= 2;
-    let looped = steps().filter(short).map(|step| step[0]).filter(|one| is_of_two(*one));
-    let loop_buffer = looped.max().map(|entries| entries as u32);
-    let uop_cache = steps().filter(|step| !short(step)).map(|step| step[0] as u32).max();
+    let steps: Vec<[u64; 3]> = found.iter().flat_map(|(one, _)| one.steps.clone()).collect();
+    let loop_buffer = loop_buffer(&steps);
+    let uop_cache = steps.iter().filter(|step| !short(step)).map(|step| step[0] as u32).max();
     // The whole cycle with which a round ends looks like a step of the shortest loops.
     for (one, doubts) in &mut found {
         let is_own = |step: &[u64; 3]| match loop_buffer {
-            _ if !short(&step) => true,
+            _ if !short(step) => true,
             Some(entries) => agrees(entries.into(), step[0]),
             None => false,
         };
@@ -78,7 +74,7 @@ pub fn measure(
     // Lines of eight are full at one density, those of six at another: without a step at both, more may fit than was seen.
     let has_step = |from: u32, to: u32| {
         let own = loops.iter().filter(|one| (from..=to).contains(&one.density));
-        own.flat_map(|one| &one.steps).any(|step| !short(&step))
+        own.flat_map(|one| &one.steps).any(|step| !short(step))
     };
     let is_whole = has_step(SIX, SIX) && has_step(SIX + 1, EIGHT);
     let (held, uop_cache) = (uop_cache, uop_cache.filter(|_| is_whole));
@@ -101,6 +97,23 @@ pub fn measure(
     }
 }
 
+/// Whether a step is where a loop buffer can end.
+const fn short([instructions, ..]: &[u64; 3]) -> bool {
+    *instructions <= LOOP_BUFFER as u64
+}
+
+/// Whether two steps may be the same loop buffer's.
+const fn agrees(one: u64, other: u64) -> bool {
+    one.abs_diff(other) * 32 <= one
+}
+
+/// The longest loop of a loop buffer, which holds as many instructions at every density: two have the step.
+fn loop_buffer(steps: &[[u64; 3]]) -> Option<u32> {
+    let of_two = |one: &u64| steps.iter().filter(|step| agrees(*one, step[0])).count() >= 2;
+    let ends = steps.iter().filter(|step| short(step)).map(|step| step[0]).filter(of_two);
+    ends.max().map(|entries| entries as u32)
+}
+
 /// Instructions that are decoded in a cycle: those of the longest loop, if nothing holds it.
 fn decoded(loops: &[NopLoops], held: Option<u32>) -> Result<u32, &'static str> {
     let held = held.ok_or(NONE)?;
@@ -117,4 +130,23 @@ fn decoded(loops: &[NopLoops], held: Option<u32>) -> Result<u32, &'static str> {
     let width = (1000 + each / 2) / each.max(1);
     let is_whole = (width * each).abs_diff(1000) * 20 <= 1000;
     if is_whole && width > 0 { Ok(width as u32) } else { Err(PART) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d1_a_step_of_one_density_is_no_loop_buffer() {
+        let of = |ends: &[u64]| {
+            let steps: Vec<[u64; 3]> = ends.iter().map(|end| [*end, 167, 200]).collect();
+            loop_buffer(&steps)
+        };
+        assert_eq!(of(&[64]), None);
+        assert_eq!(of(&[64, 96]), None);
+        assert_eq!(of(&[64, 65]), Some(65));
+        assert_eq!(of(&[40, 64, 64, 1536]), Some(64));
+        // Longer ones are the micro-op cache's.
+        assert_eq!(of(&[193, 193]), None);
+    }
 }

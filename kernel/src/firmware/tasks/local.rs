@@ -5,10 +5,10 @@ use crate::firmware::probe;
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::apic;
-use arch::interrupts::TrapFrame;
 use arch::pmu::pmi;
 use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
+use arch::trap::TrapFrame;
 use kernel::tasks::{Cause, Deadlines, Decision, ProcessorScheduler, Read, Timer};
 
 /// RFLAGS.CF and RFLAGS.ZF (SDM vol. 1, 3.4.3.1).

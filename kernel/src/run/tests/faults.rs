@@ -81,7 +81,7 @@ fn n5_a_page_fault_behind_memory_names_it() {
     let pieces: Vec<&Memory> = list.iter().collect();
     let fault = |vector, cr2| {
         let registers = protocol::record::Registers { cr2: Hex(cr2), ..Default::default() };
-        let frame = arch::interrupts::TrapFrame { vector, ..Default::default() };
+        let frame = arch::trap::TrapFrame { vector, ..Default::default() };
         let trap = Trap { frame, cr2, cause: arch::call::Cause::Exception };
         let fault = Fault { registers, ..fault::unknown(&trap) };
         let refused = Failure::refused("it faulted".to_string()).record(0, "x");

@@ -136,7 +136,7 @@ impl Runner for Made {
         self.runs += 1;
         self.smis += self.smis_each;
         if self.fault_at == Some(self.runs) {
-            let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
+            let frame = arch::trap::TrapFrame { vector: 6, ..Default::default() };
             return Err(Box::new(Trap { frame, cr2: 0, cause: Default::default() }));
         }
         self.counted = [self.copies + 7; 2];
