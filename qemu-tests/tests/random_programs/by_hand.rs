@@ -94,6 +94,66 @@ fn what_programs_count_is_what_their_parts_are() {
     }
 }
 
+/// Pages are missing before and within repeated string instructions while nothing but instructions is counted, in ring 0 and in ring 3.
+#[test]
+fn e1_instructions_are_exact_where_repeated_strings_meet_page_faults() {
+    const EVENTS: [&str; 1] = ["INST_RETIRED.ANY_P"];
+    const KINDS: [StringKind; 8] = [
+        StringKind::Movs,
+        StringKind::Stos,
+        StringKind::Lods,
+        StringKind::Scas(true),
+        StringKind::Scas(false),
+        StringKind::Cmps(true),
+        StringKind::Cmps(false),
+        StringKind::Outs,
+    ];
+    let mut mains = Vec::new();
+    for (kind, backward) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        // What is read begins in page 1, what is at RDI in page 4; upwards they end in the next page, downwards in the one before.
+        let at = |page| {
+            let spot = if backward { Spot::At(24) } else { Spot::PageEnd(24) };
+            Place { page, spot, form: Addressing::Base }
+        };
+        let next = |page: u8| if backward { page - 1 } else { page + 1 };
+        for (size, count) in [(0, 60), (1, 31), (2, 15), (3, 9), (0, 0), (3, 1)] {
+            let (source, destination) = (at(1), at(4));
+            let strings =
+                Strings { kind, size, repeated: true, backward, source, destination, count };
+            for missing in [
+                &[][..],
+                &[next(1)],
+                &[next(4)],
+                &[next(1), next(4)],
+                &[1],
+                &[4],
+                &[1, 4, next(1), next(4)],
+            ] {
+                let unmap = missing.iter().map(|page| Fragment::Unmap(*page));
+                let whole: Vec<_> = unmap.chain([Fragment::Strings(strings)]).collect();
+                mains.push(whole.clone());
+                let [.., last] = &whole[..] else { unreachable!() };
+                let mut user = whole[..whole.len() - 1].to_vec();
+                user.push(Fragment::User(false, vec![last.clone()]));
+                mains.push(user);
+            }
+        }
+    }
+    let programs: Vec<_> = mains
+        .into_iter()
+        .zip(0..)
+        .map(|(main, number)| program(number, main, &EVENTS, false))
+        .collect();
+    let [stepping, plugin] =
+        [Way::Stepping, Way::Plugin].map(|way| run(Model::Skylake, way, &programs));
+    super::report::whole(&programs, &stepping);
+    super::report::whole(&programs, &plugin);
+    let counted: u64 = stepping.iter().map(|report| report.counts[0]).sum();
+    assert!(counted > 100 * programs.len() as u64, "{counted}");
+    let different = super::report::difference(&programs, &stepping, &plugin);
+    assert!(different.is_none(), "{}", different.map(|(_, text)| text).unwrap_or_default());
+}
+
 /// Where it goes does not tell whether it was taken.
 #[test]
 fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() {

@@ -112,6 +112,15 @@ bitflags! {
     }
 }
 
+impl Mode {
+    /// Whether the plugin sees by itself that a repeated string instruction raised an exception, so that the guest need not leave for it.
+    /// Where more is left open at the end of a block than such instructions, it does not.
+    #[must_use]
+    pub const fn sees_string_faults(self) -> bool {
+        self.contains(Self::STRINGS) && Self::STRINGS.union(Self::LIMITS).contains(self)
+    }
+}
+
 /// Where the guest is at its exit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u64)]

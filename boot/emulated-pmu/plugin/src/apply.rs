@@ -3,7 +3,7 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::{ITERATED, NOTHING, Opened};
+use crate::opened::{BEGUN, ITERATED, LOADED, NOTHING, Opened};
 use crate::plan::{Action, At};
 use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
 use crate::running::running;
@@ -39,6 +39,17 @@ pub fn apply(
                 beside.call_if(callbacks::restarted, Condition::Equal, word, *key, data);
             }
             Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
+            Action::Loaded => beside.inline(Operation::Store, OPEN, LOADED),
+            Action::NoteCount => beside.call_reading(callbacks::note_count),
+            Action::Begin(opened) => {
+                let stays = translator.opened.get(*opened);
+                beside.inline(Operation::Store, OPEN, BEGUN);
+                beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
+            }
+            Action::Unfinished(ip) => {
+                let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
+                beside.call_if(callbacks::unfinished, Condition::AtLeast, word, BEGUN, data);
+            }
             Action::Resolve(ip) => {
                 let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
                 beside.call_if(callbacks::resolve, Condition::NotEqual, word, NOTHING, data);
@@ -137,6 +148,13 @@ impl Beside<'_> {
                 _ => (api().at_block)(self.block, callback, Registers::Read, data),
             }
         }
+    }
+
+    /// A callback before an instruction that reads registers.
+    fn call_reading(&self, callback: Executed) {
+        let At::Before(index) = self.at else { return };
+        // SAFETY: as above.
+        unsafe { (api().before)(self.insns[index], callback, Registers::Read, null_mut()) };
     }
 
     fn call_if(

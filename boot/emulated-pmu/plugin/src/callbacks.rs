@@ -6,6 +6,7 @@ use crate::resolve::{self, Where};
 use crate::running::running;
 use crate::state::state;
 use core::ffi::c_void;
+use iced_x86::Register;
 
 /// A block starts where what is open falls through to.
 pub extern "C" fn fell_through(_: u32, _: *mut c_void) {
@@ -22,6 +23,20 @@ pub extern "C" fn restarted(_: u32, offset: *mut c_void) {
     if opened.restarts_at(offset) {
         resolve::next(vcpu, opened, Where::Offset(offset));
     }
+}
+
+/// A block starts at an offset, and an element of a repeated string instruction began before.
+pub extern "C" fn unfinished(_: u32, offset: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    let Some(opened) = vcpu.opened() else { return };
+    let count = vcpu.register(Register::RCX);
+    resolve::string(vcpu, opened, Where::Offset(offset as usize as u16), count);
+}
+
+/// A repeated string instruction begins an element that has two loads.
+pub extern "C" fn note_count(_: u32, _: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    vcpu.noted_count = vcpu.register(Register::RCX);
 }
 
 /// A block starts at an offset while something is open.

@@ -1,12 +1,12 @@
 //! The hypervisor's calls.
 
 use crate::bound::Bound;
-use crate::cells::{ALARM, SPENT};
+use crate::cells::{ALARM, OPEN, SPENT};
 use crate::facts::OFFSET;
 use crate::limit::Limits;
-use crate::opened::Opened;
+use crate::opened::{BEGUN, Opened};
 use crate::plan;
-use crate::resolve::{self, Where};
+use crate::resolve::{self, Element, Where};
 use crate::running::{calling, is_back, runs};
 use crate::state::{page, state, translate_anew};
 use crate::tally::{self, QUALIFIED, QUALIFIED_INSTRUCTIONS};
@@ -144,7 +144,13 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     stopper.others.store(false, Ordering::Relaxed);
     let failed = mailbox.place == Place::Instruction as u64;
     let at = (mailbox.rip & OFFSET) as u16;
-    mailbox.string_open = match vcpu.opened() {
+    let opened = vcpu.opened();
+    let (open, count) = (*vcpu.word(OPEN), mailbox.rcx);
+    let is_begun = |opened: &Opened| {
+        open == BEGUN && resolve::element(opened, open, vcpu.noted_count, count) == Element::Failed
+    };
+    mailbox.string_open = match opened {
+        Some(opened) if is_begun(opened) => 0,
         Some(Opened::Repeat { ip, passes, .. }) if !failed && *ip == at => {
             u64::from(*passes && vcpu.string_passes()) << 1 | 1
         }
@@ -152,9 +158,12 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     };
     let &mut Mailbox { rip, rflags, rcx, .. } = mailbox;
     vcpu.behind = Some(Behind { rip, rflags, rcx });
-    if let Some(opened) = vcpu.opened() {
+    if let Some(opened) = opened {
         let to = if failed { Where::Failed } else { Where::Left };
-        resolve::next(vcpu, opened, to(mailbox.rip));
+        match resolve::is_string(open) {
+            true => resolve::string(vcpu, opened, to(mailbox.rip), count),
+            false => resolve::next(vcpu, opened, to(mailbox.rip)),
+        }
     } else if failed {
         vcpu.memory.drop_pending();
     }

@@ -58,6 +58,8 @@ pub struct Facts {
     pub branch: Option<Branch>,
     /// The repeated string operation that it is.
     pub repeated: Option<StringOperation>,
+    /// The part of RCX that counts its elements.
+    pub count_mask: u64,
     /// Its accesses, but for those of a repeated string operation; addresses are not known.
     pub touches: Vec<Touch>,
     /// What it does to caches and translations.
@@ -79,6 +81,7 @@ impl Facts {
             end: End::Unknown,
             branch: None,
             repeated: None,
+            count_mask: 0,
             touches: Vec::new(),
             maintenance: None,
             shape: Shape::None,
@@ -106,6 +109,7 @@ impl Facts {
             shape: Shape::of(instruction, &touches, end),
             branch,
             repeated,
+            count_mask: StringOperation::count_mask(instruction),
             touches,
             maintenance: step::maintenance(instruction),
             uops: Tally::NONE,
@@ -137,7 +141,9 @@ impl Facts {
         let operation = self.repeated?;
         let stores = operation.destination == Some(AccessKind::Store);
         let passes = self.passes.may();
-        Some(Opened::Repeat { ip: self.ip, next: self.next, stores, passes })
+        let pair = operation.source && operation.destination == Some(AccessKind::Load);
+        let (ip, next, count_mask) = (self.ip, self.next, self.count_mask);
+        Some(Opened::Repeat { ip, next, stores, passes, pair, count_mask })
     }
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.

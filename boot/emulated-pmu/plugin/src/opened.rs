@@ -29,6 +29,10 @@ pub enum Opened {
         stores: bool,
         /// It may pass the qualifiers.
         passes: bool,
+        /// Each element is two loads.
+        pair: bool,
+        /// The part of RCX that counts.
+        count_mask: u64,
     },
     /// An instruction that was counted before it began: to be taken back if it fails.
     Early {
@@ -45,6 +49,11 @@ pub const NOTHING: u64 = 0;
 const NO_KEY: u64 = 1 << 32;
 /// In the same: a repeated string instruction has stored its element.
 pub const ITERATED: u64 = 1 << 33;
+/// In the same, in a mode that [sees faults](plugin_channel::Mode::sees_string_faults): an element of a repeated string instruction
+/// has begun.
+pub const BEGUN: u64 = 1 << 34;
+/// In the same: its one load is done, and with it the element.
+pub const LOADED: u64 = 1 << 35;
 /// In the same, where a callback decides all that is open, and looks for no key: the rest is the address of what is open.
 /// The uppermost bit of a program's addresses is 0 (SDM vol. 1, 3.3.7.1: canonical addresses).
 const ADDRESS: u64 = 1 << 63;
@@ -129,8 +138,14 @@ mod tests {
     fn what_is_open_is_found_by_its_key_and_by_its_address() {
         let mut interned = Interned::default();
         let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE });
-        let other =
-            interned.get(Opened::Repeat { ip: 0x123, next: 0x125, stores: true, passes: false });
+        let other = interned.get(Opened::Repeat {
+            ip: 0x123,
+            next: 0x125,
+            stores: true,
+            passes: false,
+            pair: false,
+            count_mask: 0xffff,
+        });
         let what = core::ptr::from_ref(early) as u64;
         assert_eq!(find(early.key(), what), Some(early));
         assert_eq!(find(other.address(), what), Some(other));

@@ -58,6 +58,14 @@ pub enum Action {
     OpenSettled(Opened),
     /// The element of the repeated string operation is done.
     Iterated,
+    /// If an element of a repeated string operation began, or is loaded, this block's offset decides what became of it.
+    Unfinished(u16),
+    /// An element of a repeated string operation begins.
+    Begin(Opened),
+    /// The element's load is done.
+    Loaded,
+    /// RCX is noted.
+    NoteCount,
     /// An element of the repeated string operation may be done: the accesses are noted.
     Element,
     /// The accesses go to the caches, with their addresses, and what the instruction flushes.
@@ -147,7 +155,10 @@ impl Plan {
 
     fn start(&mut self, block: &[Facts], ip: u16) {
         let nothing = self.mode.difference(Mode::LIMITS).is_empty();
-        if self.resolves() {
+        if self.mode.sees_string_faults() {
+            self.push(At::Start, Action::Unfinished(ip));
+            self.push(At::Start, Action::Close);
+        } else if self.resolves() {
             self.push(At::Start, Action::Resolve(ip));
         } else if !nothing {
             if let Some(opened) = self.restarting(&block[0]) {
@@ -220,10 +231,24 @@ impl Plan {
         }
     }
 
+    /// An element of a repeated string instruction, whose faults nobody but this code sees.
+    fn begin(&mut self, index: usize, opened: Opened) {
+        match opened {
+            Opened::Repeat { pair: true, .. } => self.push(At::Before(index), Action::NoteCount),
+            Opened::Repeat { stores: false, .. } => self.push(At::Loaded(index), Action::Loaded),
+            _ => {}
+        }
+        self.push(At::Before(index), Action::Begin(opened));
+    }
+
     fn open(&mut self, facts: &Facts, index: usize, start: u16) {
         if let Some(opened) = facts.opened_string().filter(|_| self.counts_strings()) {
             self.count(At::Before(index), Tally::one(tally::STRING_STARTS));
-            self.open_at(index, opened);
+            if self.mode.sees_string_faults() {
+                self.begin(index, opened);
+            } else {
+                self.open_at(index, opened);
+            }
             if matches!(opened, Opened::Repeat { stores: true, .. }) {
                 self.push(At::Stored(index), Action::Iterated);
             }

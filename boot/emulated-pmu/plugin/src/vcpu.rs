@@ -35,6 +35,8 @@ pub struct Vcpu {
     pub parts: Parts,
     /// At an exit: its registers.
     pub behind: Option<Behind>,
+    /// RCX before the last element that has two loads.
+    pub noted_count: u64,
     /// Where the block began that has what is open at its end: RIP.
     pub block_start: u64,
     /// The counters that can overflow.
@@ -68,6 +70,7 @@ impl Vcpu {
             string_ends: 0,
             parts: Parts::empty(),
             behind: None,
+            noted_count: 0,
             block_start: 0,
             limits: Limits::default(),
             core: Core::default(),

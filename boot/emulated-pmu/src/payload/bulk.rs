@@ -18,7 +18,7 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
 /// Exceptions that stop a repeated string instruction in its middle: #PF and #AC in addition to those. The clock does not count the
-/// iteration.
+/// iteration, which the plugin has counted, unless it sees them itself.
 const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
 /// STI.
 const STI: u8 = 0xfb;
@@ -94,7 +94,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         // It follows the code, and must be told wherever that is left otherwise than by a branch.
         intercepts |= Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
-    } else if guest.plugin.is_some() {
+    } else if guest.plugin.as_ref().is_some_and(|plugin| !plugin.sees_string_faults()) {
         exceptions |= OF_STRINGS;
     }
     guest.vmcb.set_intercepts(intercepts);

@@ -160,6 +160,12 @@ impl Plugin {
         !self.modes.current().is_empty() || processors::are_shared()
     }
 
+    /// Whether it sees the faults of repeated string instructions by itself. With several processors another one may change how all
+    /// code is translated.
+    pub fn sees_string_faults(&self) -> bool {
+        self.modes.current().sees_string_faults() && !processors::are_shared()
+    }
+
     /// The guest continues elsewhere than where it left.
     pub fn goes_elsewhere(&mut self) {
         self.left_at = u64::MAX;

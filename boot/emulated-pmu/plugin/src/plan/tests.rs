@@ -216,3 +216,39 @@ fn the_guest_leaves_behind_a_jump_to_the_next_instruction() {
         assert_eq!(leaves(code, Mode::BRANCHES), 0, "nobody asks");
     }
 }
+
+/// Where the guest does not leave for faults of repeated string instructions, what is open says how far an element came.
+#[test]
+fn e1_an_element_of_a_string_is_known_to_be_done_where_its_faults_are_seen() {
+    let actions = |code: &[u8], mode| {
+        let all = plan(&facts(0x1000, &[code]), mode);
+        let is_own = |action: &Action| !matches!(action, Action::Count(_));
+        all.into_iter().filter(|(_, action)| is_own(action)).collect::<Vec<_>>()
+    };
+    let start = [(At::Start, Action::Unfinished(0)), (At::Start, Action::Close)];
+    for mode in [Mode::STRINGS, Mode::STRINGS | Mode::LIMITS] {
+        assert!(mode.sees_string_faults());
+        for (code, own) in [
+            (&[0xf3, 0xa4][..], (At::Stored(0), Action::Iterated)), // rep movsb
+            (&[0xf3, 0xab], (At::Stored(0), Action::Iterated)),     // rep stosd
+            (&[0xf2, 0xae], (At::Loaded(0), Action::Loaded)),       // repne scasb
+            (&[0xf3, 0xac], (At::Loaded(0), Action::Loaded)),       // rep lodsb
+            (&[0xf3, 0xa6], (At::Before(0), Action::NoteCount)),    // repe cmpsb
+        ] {
+            let all = actions(code, mode);
+            assert_eq!((&all[..2], all.len()), (&start[..], 4), "{all:?}");
+            assert!(all.contains(&own), "{all:?}");
+            assert!(all.iter().any(|(at, action)| {
+                *at == At::Before(0) && matches!(action, Action::Begin(Opened::Repeat { .. }))
+            }));
+        }
+        // Nothing else is open.
+        assert_eq!(actions(&[0x75, 0x10], mode), start);
+    }
+    for more in [Mode::BRANCHES, Mode::TAKEN, Mode::ACCESSES, Mode::INSTRUCTIONS, Mode::PORTS] {
+        let mode = Mode::STRINGS | more;
+        assert!(!mode.sees_string_faults() && !more.sees_string_faults());
+        let all = actions(&[0xf3, 0xa4], mode);
+        assert!(!all.iter().any(|(_, action)| matches!(action, Action::Begin(_))), "{all:?}");
+    }
+}
