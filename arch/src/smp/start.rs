@@ -4,7 +4,7 @@ use super::arrival::{Arrival, Arrived};
 use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up, init_us};
 use super::processor::{add, note};
 use super::{MAX_PROCESSORS, Processor, boot, trampoline, work};
-use crate::apic::{self, Apic};
+use crate::apic;
 use crate::cpu::{Identity, Topology, features, limit, native};
 use crate::descriptors::{IST_STACKS, Tables};
 use crate::interrupts::{self, CALL_VECTOR};

@@ -12,6 +12,7 @@ use arch::acpi::Platform;
 use arch::acpi::processors::State;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, limit, native};
+use arch::interrupts;
 use arch::memory::Space;
 use arch::pci;
 use arch::pmu::energy::{Energy, NoEnergy};

@@ -30,6 +30,16 @@ fn kernel() -> PathBuf {
 
 /// Runs `programs`, one after the other.
 pub fn run(model: Model, way: Way, programs: &[Drawn]) -> Vec<Report> {
+    run_with(model, way, programs, "").0
+}
+
+/// The same with more of the emulated PMU's options, and what that says.
+pub fn run_with(
+    model: Model,
+    way: Way,
+    programs: &[Drawn],
+    more: &str,
+) -> (Vec<Report>, Vec<String>) {
     let list: Vec<_> = programs.iter().map(|drawn| drawn.assembled.program.clone()).collect();
     let shift = 0;
     let memory = match way {
@@ -41,7 +51,7 @@ pub fn run(model: Model, way: Way, programs: &[Drawn]) -> Vec<Report> {
         Way::Stepping | Way::Elsewhere => Counting::Stepping,
     };
     // Time is the guest's: a timer must not ring while an instruction is being stepped.
-    let options = format!("pmu={} clock=guest shift={shift}", model.spec().name);
+    let options = format!("pmu={} clock=guest shift={shift}{more}", model.spec().name);
     let guest = Guest {
         pmu: Given::Emulated(model),
         pmu_options: Some(options),
@@ -68,5 +78,5 @@ pub fn run(model: Model, way: Way, programs: &[Drawn]) -> Vec<Report> {
         text.lines().rev().take(3).collect::<Vec<_>>().join("\n"),
         next.map_or(String::new(), super::report::describe)
     );
-    reports
+    (reports, ran.pmu_said)
 }
