@@ -80,6 +80,16 @@ fn d1_blind_recovery_of_200_random_front_ends() {
     println!("of 200: {caches} micro-op caches, {loops} loop buffers, {widths} widths of decoding");
 }
 
+/// What a round of these takes longer outside of the loop buffer is less than two cycles.
+#[test]
+fn d1_loop_buffers_that_save_little_are_told() {
+    for (looped, outside, issue) in [(28, 3, 4), (32, 5, 6), (48, 7, 8), (64, 7, 8), (96, 7, 8)] {
+        let shape = FrontEndShape { looped, outside, ..FrontEndShape::NONE };
+        let fact = front_end(&mut machine(shape, issue).1, &cache(1536), None);
+        assert_eq!(fact.loop_buffer, Some(looped.into()), "{outside} of {issue}: {fact:?}");
+    }
+}
+
 /// Lines of six in 32 bytes, and three decoded in a cycle.
 const UOPS: FrontEndShape =
     FrontEndShape { uops: 1536, ways: 8, line: 6, block: 32, decode: 3, looped: 0, outside: 0 };

@@ -12,6 +12,9 @@ const SINGLE: u32 = 256;
 /// Fewest and most instructions of a loop.
 const FEWEST: u32 = 24;
 const MOST: u32 = 16 << 10;
+/// So many loops shorter than one, and the most instructions of a cycle, where its whole cycles are told from its instructions.
+const FEW: u32 = 7;
+const WIDEST: u32 = 16;
 const LOOP_BUFFER: u32 = FrontEndFact::MOST_LOOPED;
 /// Rounds until a loop's time repeats.
 const BEFORE: u32 = 4;
@@ -102,7 +105,11 @@ impl<P: CodeProbe> Loops<'_, P> {
 
     /// The most instructions of a loop that costs as one which `fits`, of those up to `more`.
     fn last_before(&mut self, fits: Round, more: u32, after: u64) -> u32 {
-        let unit = if more <= SINGLE { 1 } else { self.density };
+        let is_short = more <= SINGLE;
+        let unit = if is_short { 1 } else { self.density };
+        if is_short {
+            self.issue = self.width_up_to(fits.instructions);
+        }
         let (mut low, mut high) = (fits.instructions / unit, more.div_ceil(unit));
         while high - low > 1 {
             let middle = u32::midpoint(low, high);
@@ -115,11 +122,23 @@ impl<P: CodeProbe> Loops<'_, P> {
         low * unit
     }
 
+    /// How many instructions a cycle has of loops up to this one: several lengths, as a round takes whole cycles.
+    fn width_up_to(&mut self, instructions: u32) -> Option<u32> {
+        let lengths = instructions - FEW..=instructions;
+        let thousandths: u64 = lengths.clone().map(|length| self.round(length).thousandths).sum();
+        let of =
+            |width| lengths.clone().map(|length| u64::from(length.div_ceil(width))).sum::<u64>();
+        let differs = |width: &u32| (of(*width) * 1000).abs_diff(thousandths);
+        let width = (1..=WIDEST).min_by_key(differs)?;
+        (differs(&width) <= u64::from(FEW) * 1000 / 4).then_some(width)
+    }
+
     /// Whether a longer loop costs as one that fits. `after`: what each instruction costs after the step.
     fn fits(&self, fits: Round, round: Round, after: u64) -> bool {
-        let each = fits.each();
         // Issue ends a round with a whole cycle.
-        let issue = self.issue.filter(|issue| (each * u64::from(*issue)).abs_diff(1000) < 60);
+        let is_own = |issue: &u32| (fits.each() * u64::from(*issue)).abs_diff(1000) < 160;
+        let issue = self.issue.filter(is_own);
+        let each = issue.map_or(fits.each(), |issue| 1000 / u64::from(issue));
         let of = |instructions: u32| match issue {
             Some(issue) => u64::from(instructions.div_ceil(issue)) * 1000,
             None => u64::from(instructions) * fits.thousandths / u64::from(fits.instructions),
