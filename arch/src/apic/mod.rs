@@ -125,7 +125,7 @@ fn takes_x2apic(base: u64, keeps_xapic: bool) -> bool {
     base & X2APIC_ENABLE != 0 || !keeps_xapic
 }
 
-/// The registers in the mode that [`Apic::enable`] chose; `None` before.
+/// The registers in the mode that `Apic::enable` chose; `None` before.
 fn registers() -> Option<registers::Registers> {
     let mode = match MODE.load(Ordering::Relaxed) {
         1 => Mode::XApic,
@@ -136,7 +136,7 @@ fn registers() -> Option<registers::Registers> {
     Some(unsafe { registers::Registers::new(mode, msr::read(msr::IA32_APIC_BASE)) })
 }
 
-/// The mode in use; `None` before [`Apic::enable`].
+/// The mode in use; `None` before `Apic::enable`.
 #[must_use]
 pub fn mode() -> Option<Mode> {
     registers().map(|registers| registers.mode())
