@@ -7,15 +7,9 @@ use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
 use crate::interrupts;
 use crate::smp::{self, Processor};
 use crate::trap::{Exception, TrapFrame, exception};
+use crate::vectors::LEAVE_VECTOR;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-
-/// Vector by which code of ring 3 comes back. Not 0x80: by that one compiled code asks Linux, which is a fault here.
-pub const LEAVE_VECTOR: u8 = 0x88;
-
-/// Vectors by which a measured snippet of ring 3 ends its init code, its body and its teardown code. Whoever emits it says
-/// where they lead ([`crate::interrupts::set_entry`]).
-pub const SNIPPET_VECTORS: [u8; 3] = [0x85, 0x86, 0x87];
 
 /// A processor's run in ring 3.
 pub(crate) struct Ring3Run {

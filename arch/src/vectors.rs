@@ -1,4 +1,4 @@
-//! Which interrupt vector is whose.
+//! Interrupt vectors that more than one room names.
 
 /// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
 pub const FIRST_DEVICE_VECTOR: u8 = 32;
@@ -20,6 +20,19 @@ pub const MARK_VECTOR: u8 = 0x86;
 /// Software interrupt by which a task waits for somebody at the console.
 pub const WAIT_VECTOR: u8 = 0x88;
 
-/// Those of tasks that ring 3 may call.
-pub(crate) const OF_TASKS: [u8; 5] =
-    [EXIT_VECTOR, YIELD_VECTOR, READ_VECTOR, MARK_VECTOR, WAIT_VECTOR];
+/// Vector by which code of ring 3 comes back. Not 0x80: by that one compiled code asks Linux, which is a fault here.
+pub const LEAVE_VECTOR: u8 = 0x88;
+
+/// Vectors by which a measured snippet of ring 3 ends its init code, its body and its teardown code. Whoever emits it says
+/// where they lead ([`crate::interrupts::set_entry`]).
+pub const SNIPPET_VECTORS: [u8; 3] = [0x85, 0x86, 0x87];
+
+/// Vector of the software interrupt of [`Ring3Code::Interrupts`].
+pub const USER_VECTOR: u8 = 0x81;
+
+/// Those that ring 3 may call.
+pub(crate) const OF_RING_3: [u8; 10] = {
+    let [init, body, teardown] = SNIPPET_VECTORS;
+    let [exit, yields, read, mark] = [EXIT_VECTOR, YIELD_VECTOR, READ_VECTOR, MARK_VECTOR];
+    [exit, yields, read, mark, WAIT_VECTOR, LEAVE_VECTOR, USER_VECTOR, init, body, teardown]
+};

@@ -46,7 +46,8 @@ pub struct Apic {
 }
 
 impl Apic {
-    /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that it and the two 8259 could send. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
+    /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that
+    /// it and the two 8259 could send. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
     ///
     /// # Errors
     /// There is none.

@@ -4,10 +4,8 @@ use super::stubs;
 use crate::descriptors::{
     IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI, IST_TASK,
 };
-use crate::pmu::workload::USER_VECTOR;
-use crate::ring3;
 use crate::trap::exception;
-use crate::vectors::OF_TASKS;
+use crate::vectors::OF_RING_3;
 use core::cell::UnsafeCell;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
@@ -37,8 +35,7 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    let others = [ring3::LEAVE_VECTOR, USER_VECTOR].into_iter().chain(OF_TASKS);
-    for vector in ring3::SNIPPET_VECTORS.into_iter().chain(others) {
+    for vector in OF_RING_3 {
         gates[usize::from(vector)].options |= 3 << 13;
     }
     // SAFETY: one processor runs, and nothing holds a reference to the copy.

@@ -11,7 +11,6 @@ mod self_test;
 pub mod stray;
 mod stubs;
 
-pub use crate::vectors::{CALL_VECTOR, FIRST_DEVICE_VECTOR, SELF_TEST_VECTOR, SPURIOUS_VECTOR};
 pub(crate) use fixup::fixup;
 pub(crate) use idt::gates;
 pub(crate) use idt::set_task_entry;
@@ -20,6 +19,7 @@ pub use self_test::{enable_apic, self_test_count};
 
 use crate::smp::{self, Processor};
 use crate::trap::{TrapFrame, exception};
+use crate::vectors::FIRST_DEVICE_VECTOR;
 use crate::{apic, call, machine_check};
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};

@@ -1,9 +1,10 @@
 //! Whether the local APIC delivers interrupts.
 
-use super::{SELF_TEST_VECTOR, set_handler};
+use super::set_handler;
 use crate::apic::{self, Apic, ApicError};
 use crate::smp::{self, Processor};
 use crate::trap::TrapFrame;
+use crate::vectors::SELF_TEST_VECTOR;
 use core::sync::atomic::Ordering;
 
 /// Some microseconds on hardware, and no more than a blink under emulation.

@@ -8,6 +8,7 @@
 use crate::apic::{self, Register};
 use crate::memory::space::Window;
 use crate::trap::TrapFrame;
+use crate::vectors::FIRST_DEVICE_VECTOR;
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use x86_64::registers::control::Cr3;
@@ -54,7 +55,7 @@ impl fmt::Display for Stray {
         }
         let exception = crate::trap::Exception(self.vector);
         write!(f, "a stray interrupt of vector {}", self.vector)?;
-        if self.vector < super::FIRST_DEVICE_VECTOR {
+        if self.vector < FIRST_DEVICE_VECTOR {
             write!(
                 f,
                 " ({}) came at {:#x}, where no instruction raises it",
@@ -100,7 +101,7 @@ const MOST: u64 = 10_000;
 /// brought an error code and did not.
 pub(super) fn note(frame: &TrapFrame, no_error_code: bool) -> bool {
     let vector = frame.vector as u8;
-    let from_device = vector >= super::FIRST_DEVICE_VECTOR;
+    let from_device = vector >= FIRST_DEVICE_VECTOR;
     let delivered = vector >= FIRST_LEGAL && apic::is_in_service(vector);
     if from_device && !delivered {
         // Spurious, or an INT of the interrupted code.

@@ -7,7 +7,7 @@ mod ring0;
 mod ring3;
 
 pub use ring0::{CallsSites, Ring0Code, STRAIGHT_INSTRUCTIONS, calls_sites};
-pub use ring3::{Ring3Code, USER_VECTOR, fault_bytes, user_code};
+pub use ring3::{Ring3Code, fault_bytes, user_code};
 
 /// What happens architecturally.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

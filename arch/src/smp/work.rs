@@ -3,8 +3,8 @@
 use super::mailbox::Call;
 use super::{Processor, count, in_use, processor, this};
 use crate::apic;
-use crate::interrupts::CALL_VECTOR;
 use crate::trap::TrapFrame;
+use crate::vectors::CALL_VECTOR;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;

@@ -4,14 +4,12 @@
 //! So they are kept where they are, the handler takes another stack, and the interrupt returns with whichever registers it is
 //! told. An exception goes the common way.
 
-use super::{
-    Cause, EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, WAIT_VECTOR,
-    YIELD_VECTOR, ended, entered, ticked,
-};
+use super::{Cause, START_VECTOR, TICK_VECTOR, ended, entered, ticked};
 use crate::interrupts::deferring::{PROCESSOR, close, open};
 use crate::pmu::Deferred;
 use crate::smp::Processor;
 use crate::trap::TrapFrame;
+use crate::vectors::{EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, WAIT_VECTOR, YIELD_VECTOR};
 use core::arch::naked_asm;
 
 /// Each vector's, and the one that no counter of ring 0 sees more of than its ends ([`crate::interrupts::deferring`]).

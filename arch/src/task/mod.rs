@@ -26,7 +26,6 @@ use crate::interrupts;
 use crate::smp::{self, Handover, Processor};
 use crate::state::Core as State;
 use crate::trap::{TrapFrame, exception};
-pub use crate::vectors::{EXIT_VECTOR, MARK_VECTOR, READ_VECTOR, WAIT_VECTOR, YIELD_VECTOR};
 use contexts::Contexts;
 use core::arch::asm;
 use core::sync::atomic::Ordering;

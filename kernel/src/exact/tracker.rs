@@ -207,7 +207,7 @@ impl<'a> Tracker<'a> {
     fn refuse(&self, instruction: &Instruction, kind: Kind) -> Result<(), Refusal> {
         let leaves = match kind {
             // The exceptions' vectors end the run as faults.
-            Kind::SoftwareInterrupt(vector) => vector >= arch::interrupts::FIRST_DEVICE_VECTOR,
+            Kind::SoftwareInterrupt(vector) => vector >= arch::vectors::FIRST_DEVICE_VECTOR,
             Kind::SystemCall | Kind::SystemReturn(_) => true,
             _ => matches!(
                 instruction.mnemonic(),

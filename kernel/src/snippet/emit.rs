@@ -99,7 +99,7 @@ pub struct Emitted {
     pub teardown: Range<u64>,
     /// The code after the write that closes the gate, or after the first one of several.
     pub closed: Range<u64>,
-    /// For ring 3: where `arch::ring3::SNIPPET_VECTORS` have to lead.
+    /// For ring 3: where `arch::vectors::SNIPPET_VECTORS` have to lead.
     pub landings: Option<[u64; 3]>,
 }
 

@@ -11,8 +11,8 @@
 
 use crate::snippet::Place;
 use crate::snippet::emit::{ALIGN, Code};
-use arch::task::EXIT_VECTOR;
 use arch::trap::TrapFrame;
+use arch::vectors::EXIT_VECTOR;
 use core::ops::Range;
 use protocol::bits::Bits;
 use protocol::job::LoopCounter;

@@ -20,9 +20,6 @@ pub enum Ring3Code {
     SystemCalls,
 }
 
-/// Vector of the software interrupt of [`Ring3Code::Interrupts`].
-pub const USER_VECTOR: u8 = 0x81;
-
 global_asm!(
     ".pushsection .text.barecount_user, \"ax\", @progbits",
     ".global barecount_user_start",

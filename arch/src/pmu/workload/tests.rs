@@ -1,6 +1,7 @@
 //! The pieces, counted by hand once more.
 
 use super::*;
+use crate::vectors::USER_VECTOR;
 
 fn bytes<const N: usize>(address: u64) -> [u8; N] {
     // SAFETY: the pieces are code of this program, which can be read, and followed by more of it.

@@ -40,7 +40,7 @@ pub fn apply(
             }
             Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
             Action::Loaded => beside.inline(Operation::Store, OPEN, LOADED),
-            Action::NoteCount => beside.call_reading(callbacks::note_count),
+            Action::NoteCount => beside.call(callbacks::note_count, Registers::Read, null_mut()),
             Action::Begin(opened) => {
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, BEGUN);
@@ -62,8 +62,8 @@ pub fn apply(
                 let word = beside.word(SPENT);
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
-            Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
-            Action::Leave => beside.call(callbacks::undecided, null_mut()),
+            Action::NoteStart => beside.call(callbacks::note_start, Registers::Read, null_mut()),
+            Action::Leave => beside.call(callbacks::undecided, Registers::None, null_mut()),
             Action::Count(tally) => beside.count(tally, translator.mode),
             Action::OpenSettled(opened) => {
                 let stays = translator.opened.get(*opened);
@@ -138,23 +138,14 @@ impl Beside<'_> {
     }
 
     /// A callback at the block's start, or before an instruction.
-    fn call(&self, callback: Executed, data: *mut c_void) {
+    fn call(&self, callback: Executed, registers: Registers, data: *mut c_void) {
         // SAFETY: as above; the callback takes such data, which stays.
         unsafe {
             match self.at {
-                At::Before(index) => {
-                    (api().before)(self.insns[index], callback, Registers::None, data);
-                }
-                _ => (api().at_block)(self.block, callback, Registers::Read, data),
+                At::Before(index) => (api().before)(self.insns[index], callback, registers, data),
+                _ => (api().at_block)(self.block, callback, registers, data),
             }
         }
-    }
-
-    /// A callback before an instruction that reads registers.
-    fn call_reading(&self, callback: Executed) {
-        let At::Before(index) = self.at else { return };
-        // SAFETY: as above.
-        unsafe { (api().before)(self.insns[index], callback, Registers::Read, null_mut()) };
     }
 
     fn call_if(

@@ -146,12 +146,10 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     let at = (mailbox.rip & OFFSET) as u16;
     let opened = vcpu.opened();
     let (open, count) = (*vcpu.word(OPEN), mailbox.rcx);
-    let is_begun = |opened: &Opened| {
-        open == BEGUN && resolve::element(opened, open, vcpu.noted_count, count) == Element::Failed
-    };
+    let element = |opened| resolve::element(opened, open, vcpu.noted_count, count);
+    let is_undone = open == BEGUN && opened.is_some_and(|opened| element(opened) != Element::Done);
     mailbox.string_open = match opened {
-        Some(opened) if is_begun(opened) => 0,
-        Some(Opened::Repeat { ip, passes, .. }) if !failed && *ip == at => {
+        Some(Opened::Repeat { ip, passes, .. }) if !failed && !is_undone && *ip == at => {
             u64::from(*passes && vcpu.string_passes()) << 1 | 1
         }
         _ => 0,

@@ -69,7 +69,7 @@ pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
 pub enum Element {
     /// It is done, and others may follow.
     Done,
-    /// The instruction ended: with the element, or because none was left.
+    /// There was none left, and the instruction ended.
     Ended,
     /// It raised an exception, or begins once more.
     Failed,
@@ -80,9 +80,8 @@ pub const fn element(opened: &Opened, state: u64, noted: u64, count: u64) -> Ele
     let &Opened::Repeat { pair, count_mask, .. } = opened else { return Element::Done };
     let changed = (count ^ noted) & count_mask != 0;
     match state {
-        LOADED | ITERATED => Element::Done,
+        LOADED => Element::Done,
         _ if pair && changed => Element::Done,
-        // It looked at the count alone.
         _ if count & count_mask == 0 => Element::Ended,
         _ => Element::Failed,
     }
@@ -93,18 +92,12 @@ pub fn string(vcpu: &mut Vcpu, opened: &Opened, to: Where, count: u64) {
     let &Opened::Repeat { ip, next, .. } = opened else { return vcpu.close() };
     let state = *vcpu.word(OPEN);
     let falls = to.offset().is_none_or(|offset| offset == next);
-    let element = match element(opened, state, vcpu.noted_count, count) {
-        Element::Done if falls => Element::Ended,
-        element => element,
-    };
-    match element {
-        Element::Failed => vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX),
-        // What it did after its load failed.
-        _ if to.is_failure_at(ip) && state != ITERATED => {
-            vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
-        }
-        Element::Ended => vcpu.string_ends += 1,
-        Element::Done => {}
+    let element = element(opened, state, vcpu.noted_count, count);
+    // What comes after its load may fail.
+    if element == Element::Failed || to.is_failure_at(ip) {
+        vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
+    } else if falls || element == Element::Ended {
+        vcpu.string_ends += 1;
     }
     vcpu.close();
 }
@@ -221,8 +214,8 @@ mod tests {
                 Opened::Repeat { ip, next, stores: false, passes: false, pair, count_mask };
             element(&opened, state, noted, count)
         };
-        // A store that was done, and a load.
-        assert_eq!([of(false, ITERATED, 0, 5), of(false, LOADED, 0, 0)], [Done; 2]);
+        // A load that was done, with more to come or not.
+        assert_eq!([of(false, LOADED, 0, 5), of(false, LOADED, 0, 0)], [Done; 2]);
         // One of the two loads is not enough.
         assert_eq!([of(false, BEGUN, 9, 5), of(true, BEGUN, 5, 5)], [Failed; 2]);
         assert_eq!([of(true, BEGUN, 5, 4), of(true, BEGUN, 1, 0)], [Done; 2]);

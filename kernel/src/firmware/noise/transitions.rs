@@ -3,9 +3,10 @@
 use arch::interrupts::{reset_entry, set_entry};
 use arch::memory::user::UserPages;
 use arch::msr::{self, Msr};
-use arch::pmu::workload::{Ring3Code, USER_VECTOR};
+use arch::pmu::workload::Ring3Code;
 use arch::ring3;
 use arch::trap::exception;
+use arch::vectors::USER_VECTOR;
 use core::arch::{asm, naked_asm};
 
 /// Turns of a loop in ring 3: the way there and back is in both of two runs, and goes out with their difference.

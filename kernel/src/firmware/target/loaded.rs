@@ -7,7 +7,7 @@ use arch::cpu;
 use arch::interrupts;
 use arch::memory::arena::Arena;
 use arch::pmu::Gate;
-use arch::ring3::SNIPPET_VECTORS;
+use arch::vectors::SNIPPET_VECTORS;
 use kernel::snippet::{Emitted, Phase, Place, emit};
 use protocol::job::{Control, LoopCounter, Setup, Snippet};
 

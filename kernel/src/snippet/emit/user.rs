@@ -6,7 +6,7 @@
 
 use super::{Code, Data, RAX, RSP};
 use arch::descriptors::{KERNEL_DATA, USER_CODE, USER_CODE_32, USER_DATA};
-use arch::ring3::SNIPPET_VECTORS;
+use arch::vectors::SNIPPET_VECTORS;
 use core::mem::offset_of;
 use x86_64::registers::segmentation::SegmentSelector;
 

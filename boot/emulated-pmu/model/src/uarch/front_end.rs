@@ -2,8 +2,8 @@
 //!
 //! `uops=ENTRIES/WAYS/LINE/BLOCK@DECODE`: a line of the micro-op cache has up to LINE instructions (6 or 8) that follow each other in BLOCK
 //! bytes of code (32 or 64), from the one at which it was entered on. Blocks are its sets; LRU. Of what it does not hold, DECODE
-//! instructions are decoded in a cycle. `loop=ENTRIES@OUTSIDE`: a loop of so many instructions and fewer comes from the loop buffer after two rounds of as
-//! many instructions, with those of `issue` in a cycle; whatever else is not decoded, OUTSIDE in a cycle.
+//! instructions are decoded in a cycle. `loop=ENTRIES@OUTSIDE`: a loop of so many instructions and fewer comes from the loop buffer after
+//! two rounds of as many instructions, with those of `issue` in a cycle; whatever else is not decoded, OUTSIDE in a cycle.
 
 /// The longest loop of a loop buffer; no known one has more.
 pub const MOST_LOOP: u16 = 160;
@@ -59,7 +59,7 @@ impl FrontEndShape {
     /// `1536/8/6/32@3`; `none`: without a micro-op cache.
     pub(super) fn with_uops(self, text: &str) -> Option<Self> {
         if text == "none" {
-            return Some(Self { uops: 0, ways: 0, line: 0, block: 0, decode: 0, ..self });
+            return Some(Self { looped: self.looped, outside: self.outside, ..Self::NONE });
         }
         let (shape, decode) = text.split_once('@')?;
         let mut numbers = shape.split('/').map(|number| number.parse().ok());

@@ -33,35 +33,27 @@ impl Code {
     /// some processors (Intel, "Mitigations for Jump Conditional Code Erratum", 2.1). Returns where it is entered.
     pub(super) fn loop_of_nops(&mut self, instructions: u32, in_block: u32, rounds: u32) -> u32 {
         let instructions = instructions.max(2);
-        let mut blocks: u32 = instructions.div_ceil(in_block);
-        let mut last = instructions - (blocks - 1) * in_block;
+        let before = (instructions - 1) / in_block;
+        let last = instructions - before * in_block;
         // The two that end it stay together: the block before has one less.
-        let borrowed = last == 1;
-        if borrowed {
-            last = 2;
-        }
-        blocks -= 1;
+        let borrowed = u32::from(last == 1);
         // The loop's entry lies in the block before.
         let entry = START - 5;
         self.at(entry);
         self.rounds(rounds);
-        for block in 1..=blocks {
-            let less = u32::from(borrowed && block == blocks);
-            self.nops_in(in_block - less, BLOCK);
+        for block in 1..=before {
+            let less = if block == before { borrowed } else { 0 };
+            self.block_of_nops(in_block - less);
         }
-        self.short_nops(last - 2, in_block);
+        self.short_nops(last + borrowed - 2, in_block);
         self.again(START);
         self.put(&[0xc3]);
         entry
     }
 
-    /// So many NOPs that fill so many bytes.
-    fn nops_in(&mut self, nops: u32, bytes: u32) {
-        for nop in 0..nops {
-            // As even as whole bytes can be, the shorter ones first.
-            let length = (bytes * (nop + 1)) / nops - (bytes * nop) / nops;
-            self.nop(length);
-        }
+    /// So many NOPs that fill a block, as evenly as whole bytes can.
+    fn block_of_nops(&mut self, nops: u32) {
+        (0..nops).for_each(|nop| self.nop(BLOCK * (nop + 1) / nops - BLOCK * nop / nops));
     }
 
     /// So many NOPs as long as those of a full block, or shorter so that what ends the loop fits after them.

@@ -56,16 +56,7 @@ impl<P: CodeProbe> Loops<'_, P> {
     /// The steps, and how many loops doubt each.
     pub fn measure(&mut self, bytes: u32) -> (NopLoops, Vec<u32>) {
         let density = self.density;
-        let most = most_nops(bytes, density).min(MOST);
-        let lengths = (0..).map(|power| FEWEST << power);
-        let lengths = lengths.flat_map(|length| [length, length + length / 2, length + length / 3]);
-        // Writing the longest loops takes most of the time.
-        let few = lengths.enumerate().filter(|(at, length)| at % 3 != 2 || *length < SINGLE);
-        let whole = few.map(|(_, length)| length.next_multiple_of(density));
-        let mut lengths: Vec<u32> = whole.take_while(|length| *length < most).collect();
-        lengths.push(most);
-        lengths.sort_unstable();
-        lengths.dedup();
+        let lengths = lengths(density, most_nops(bytes, density).min(MOST));
         let rounds: Vec<Round> = lengths.into_iter().map(|length| self.round(length)).collect();
         let evidence: Vec<[u64; 2]> =
             rounds.iter().map(|round| [round.instructions.into(), round.each()]).collect();
@@ -159,6 +150,20 @@ impl<P: CodeProbe> Loops<'_, P> {
         self.probe.beat();
         Round { instructions, thousandths: cycles * 1000 / u64::from(rounds) }
     }
+}
+
+/// Instructions of the loops that are tried first: whole blocks, up to `most`.
+fn lengths(density: u32, most: u32) -> Vec<u32> {
+    let doubles = (0..).map(|power| FEWEST << power);
+    // Writing the longest loops takes most of the time.
+    let short = |double: u32| Some(double + double / 3).filter(|length| *length < SINGLE);
+    let near = doubles.flat_map(|double| {
+        [Some(double), short(double), Some(double + double / 2)].into_iter().flatten()
+    });
+    let whole = near.map(|length| length.next_multiple_of(density));
+    let mut lengths: Vec<u32> = whole.take_while(|length| *length < most).chain([most]).collect();
+    lengths.dedup();
+    lengths
 }
 
 /// Whether a cost is a step more than one before.
