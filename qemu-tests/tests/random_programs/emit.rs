@@ -119,7 +119,7 @@ impl Emitter {
                 6 + cases.iter().map(|case| self.cost(case)).max().unwrap_or_default()
             }
             Fragment::Compatibility(_, count) => 20 + 12 * u32::from(*count),
-            Fragment::Ipi(_) => 60,
+            Fragment::Ipi(_) | Fragment::Cut(_) => 60,
             _ => 10,
         }
     }
@@ -191,7 +191,7 @@ impl Emitter {
             Fragment::Plain(list) => list.iter().try_for_each(|&number| self.plain(number)),
             Fragment::Access(form, place) => self.access(&FORMS[usize::from(*form)], place),
             Fragment::Save(kind, place) => self.save(*kind, place),
-            Fragment::Strings(strings) => self.strings(strings),
+            Fragment::Strings(strings) => self.strings(strings, false),
             Fragment::Stack(kind, place) => self.stack(*kind, place),
             Fragment::Skip(condition, test, body) => self.skip(*condition, *test, body),
             Fragment::Nowhere(condition, test, count) => self.nowhere(*condition, *test, *count),
@@ -239,7 +239,8 @@ impl Emitter {
         self.guarded(|this| access::save(&mut this.asm, kind, |offset| r15 + (base + offset)))
     }
 
-    fn strings(&mut self, strings: &Strings) -> Result {
+    /// `held_back`: an interrupt waits, and is let in by an STI before it.
+    pub(super) fn strings(&mut self, strings: &Strings, held_back: bool) -> Result {
         let (from, to) = (self.offset(&strings.source, 1), self.offset(&strings.destination, 1));
         let whole = self.whole;
         let a = &mut self.asm;
@@ -256,6 +257,9 @@ impl Emitter {
         if is_port {
             // POST codes, which nobody reads.
             a.mov(edx, 0x80)?;
+        }
+        if held_back {
+            a.sti()?;
         }
         if strings.repeated && !whole {
             match strings.kind {

@@ -146,6 +146,8 @@ pub enum Fragment {
     Ipi(bool),
     /// The same while interrupts are off.
     Masked(Vec<Fragment>),
+    /// The same, and a string instruction right after STI: the interrupt comes after its first element.
+    Cut(Strings),
     /// Waits for the timer in HLT.
     Halt(u16),
     /// A data page is taken away, to be given back by the page fault.

@@ -62,7 +62,7 @@ fn test() -> BoxedStrategy<Test> {
     .boxed()
 }
 
-fn strings() -> BoxedStrategy<Fragment> {
+fn strings() -> BoxedStrategy<Strings> {
     let kind = prop_oneof![
         3 => Just(StringKind::Movs),
         2 => Just(StringKind::Stos),
@@ -73,16 +73,14 @@ fn strings() -> BoxedStrategy<Fragment> {
     ];
     let parts = (kind, 0u8..4, prop::bool::weighted(0.8), prop::bool::weighted(0.3));
     (parts, place(), place(), prop_oneof![0u8..4, 0u8..200])
-        .prop_map(|((kind, size, repeated, backward), source, destination, count)| {
-            Fragment::Strings(Strings {
-                kind,
-                size,
-                repeated,
-                backward,
-                source,
-                destination,
-                count,
-            })
+        .prop_map(|((kind, size, repeated, backward), source, destination, count)| Strings {
+            kind,
+            size,
+            repeated,
+            backward,
+            source,
+            destination,
+            count,
         })
         .boxed()
 }
@@ -99,7 +97,7 @@ fn simple() -> BoxedStrategy<Fragment> {
         3 => vec(any::<u8>(), 1..8).prop_map(Fragment::Plain),
         12 => (0..FORMS.len() as u8, place()).prop_map(|(form, place)| Fragment::Access(form, place)),
         1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Fragment::Save(kind, place)),
-        5 => strings(),
+        5 => strings().prop_map(Fragment::Strings),
         3 => (0..CONDITIONS, test(), 0u8..4)
             .prop_map(|(condition, test, count)| Fragment::Nowhere(condition, test, count)),
         3 => (0u8..8, place()).prop_map(|(kind, place)| Fragment::Stack(kind, place)),
@@ -152,6 +150,7 @@ fn kernel() -> BoxedStrategy<Fragment> {
         1 => (vec(any::<u8>(), 1..8), 1u8..8).prop_map(|(list, count)| Fragment::Compatibility(list, count)),
         2 => any::<bool>().prop_map(Fragment::Ipi),
         1 => masked,
+        1 => strings().prop_map(Fragment::Cut),
         1 => (0u16..20_000).prop_map(Fragment::Halt),
         2 => (0u8..16).prop_map(Fragment::Unmap),
         1 => (0u8..16, 0u8..16).prop_map(|(one, other)| Fragment::Swap(one, other)),

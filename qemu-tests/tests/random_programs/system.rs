@@ -99,6 +99,12 @@ impl Emitter {
                 self.asm.sti()?;
                 self.asm.nop()
             }
+            Fragment::Cut(strings) => {
+                self.asm.cli()?;
+                self.ipi(false)?;
+                self.strings(strings, true)?;
+                self.new_block()
+            }
             Fragment::Halt(ticks) => self.halt(*ticks),
             Fragment::Unmap(number) => {
                 let number = FIRST_DATA + u16::from(number % 16);

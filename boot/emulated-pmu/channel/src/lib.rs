@@ -11,18 +11,18 @@
 //! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
 //! | [`Command::Mode`] | `mode`, `qualifiers` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
-//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
+//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place`, `stack` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
 mod mailbox;
 
-pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOTS};
+pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOTS, STACK_WORDS};
 
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 13;
+pub const VERSION: u64 = 14;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.
@@ -113,11 +113,13 @@ bitflags! {
 }
 
 impl Mode {
-    /// Whether the plugin sees by itself that a repeated string instruction raised an exception, so that the guest need not leave for it.
-    /// Where more is left open at the end of a block than such instructions, it does not.
+    /// Whether the plugin sees by itself that an interrupt or a page fault was delivered, so that a guest in long mode need not leave
+    /// for it. Where a block may leave a branch open, it does not.
     #[must_use]
-    pub const fn sees_string_faults(self) -> bool {
-        self.contains(Self::STRINGS) && Self::STRINGS.union(Self::LIMITS).contains(self)
+    pub const fn sees_deliveries(self) -> bool {
+        const SEEN: Mode =
+            Mode::STRINGS.union(Mode::LIMITS).union(Mode::BRANCHES).union(Mode::ACCESSES);
+        self.contains(Self::STRINGS) && SEEN.contains(self)
     }
 }
 

@@ -56,6 +56,10 @@ pub struct Records {
     pub list: [Record; MAX_RECORDS],
 }
 
+/// Words at RSP: the frame of an interrupt has five in long mode, and that of a page fault its error code below them (SDM vol. 3,
+/// 6.14.2).
+pub const STACK_WORDS: usize = 6;
+
 /// Operands and results. All of it is in one page.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
@@ -113,6 +117,9 @@ pub struct Mailbox {
     pub rflags: u64,
     /// See there.
     pub rcx: u64,
+    /// Exit, at [`crate::Place::Boundary`] in a mode that [sees deliveries](crate::Mode::sees_deliveries): the guest's words at RSP, 0
+    /// where there is none.
+    pub stack: [u64; STACK_WORDS],
     /// Region: [`Parameters::words`] of caches, TLBs and predictor; all zeros: they are those without parameters.
     pub parameters: [u64; Parameters::WORDS],
     /// Mode, with [`crate::Mode::QUALIFIED`]: [`pmu_model::Qualifiers::words`].
@@ -158,6 +165,7 @@ impl Mailbox {
         processors: 0,
         rflags: 0,
         rcx: 0,
+        stack: [0; STACK_WORDS],
         parameters: [0; Parameters::WORDS],
         qualifiers: [0; qualify::WORDS],
         qualified: [0; SLOTS],

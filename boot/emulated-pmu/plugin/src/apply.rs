@@ -3,7 +3,7 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::{BEGUN, ITERATED, LOADED, NOTHING, Opened};
+use crate::opened::{BEGUN, ITERATED, NOTHING, Opened};
 use crate::plan::{Action, At};
 use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
 use crate::running::running;
@@ -39,7 +39,7 @@ pub fn apply(
                 beside.call_if(callbacks::restarted, Condition::Equal, word, *key, data);
             }
             Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
-            Action::Loaded => beside.inline(Operation::Store, OPEN, LOADED),
+            Action::Done(word) => beside.inline(Operation::Store, OPEN, *word),
             Action::NoteCount => beside.call(callbacks::note_count, Registers::Read, null_mut()),
             Action::Begin(opened) => {
                 let stays = translator.opened.get(*opened);
@@ -49,6 +49,11 @@ pub fn apply(
             Action::Unfinished(ip) => {
                 let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
                 beside.call_if(callbacks::unfinished, Condition::AtLeast, word, BEGUN, data);
+            }
+            Action::Continued(opened) => {
+                let data = (usize::from(facts[0].ip) | callbacks::STRING) as *mut c_void;
+                let (word, done) = (beside.word(OPEN), opened.element_word().unwrap_or(NOTHING));
+                beside.call_if(callbacks::unfinished, Condition::NotEqual, word, done, data);
             }
             Action::Resolve(ip) => {
                 let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);

@@ -1,12 +1,16 @@
 //! What translated code calls.
 
+use crate::arrival;
 use crate::bound::Bound;
-use crate::cells::{ALARM, SPENT};
+use crate::cells::{ALARM, OPEN, SPENT};
 use crate::resolve::{self, Where};
 use crate::running::running;
 use crate::state::state;
 use core::ffi::c_void;
 use iced_x86::Register;
+
+/// Beside the offset of a block: it begins with a repeated string instruction.
+pub const STRING: usize = 1 << 16;
 
 /// A block starts where what is open falls through to.
 pub extern "C" fn fell_through(_: u32, _: *mut c_void) {
@@ -25,12 +29,16 @@ pub extern "C" fn restarted(_: u32, offset: *mut c_void) {
     }
 }
 
-/// A block starts at an offset, and an element of a repeated string instruction began before.
+/// A block starts at an offset, and before an element of a repeated string instruction began, or something that may raise a page
+/// fault.
 pub extern "C" fn unfinished(_: u32, offset: *mut c_void) {
     let Some(vcpu) = running() else { return };
+    if !arrival::decides(*vcpu.word(OPEN)) {
+        return;
+    }
     let Some(opened) = vcpu.opened() else { return };
-    let count = vcpu.register(Register::RCX);
-    resolve::string(vcpu, opened, Where::Offset(offset as usize as u16), count);
+    let start = offset as usize;
+    arrival::arrived(vcpu, opened, start as u16, start & STRING != 0);
 }
 
 /// A repeated string instruction begins an element that has two loads.

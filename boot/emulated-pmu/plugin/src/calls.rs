@@ -1,12 +1,13 @@
 //! The hypervisor's calls.
 
+use crate::arrival::{self, Element};
 use crate::bound::Bound;
 use crate::cells::{ALARM, OPEN, SPENT};
 use crate::facts::OFFSET;
 use crate::limit::Limits;
 use crate::opened::{BEGUN, Opened};
 use crate::plan;
-use crate::resolve::{self, Element, Where};
+use crate::resolve::{self, Where};
 use crate::running::{calling, is_back, runs};
 use crate::state::{page, state, translate_anew};
 use crate::tally::{self, QUALIFIED, QUALIFIED_INSTRUCTIONS};
@@ -146,7 +147,7 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     let at = (mailbox.rip & OFFSET) as u16;
     let opened = vcpu.opened();
     let (open, count) = (*vcpu.word(OPEN), mailbox.rcx);
-    let element = |opened| resolve::element(opened, open, vcpu.noted_count, count);
+    let element = |opened| arrival::element(opened, open, vcpu.noted_count, count);
     let is_undone = open == BEGUN && opened.is_some_and(|opened| element(opened) != Element::Done);
     mailbox.string_open = match opened {
         Some(Opened::Repeat { ip, passes, .. }) if !failed && !is_undone && *ip == at => {
@@ -158,8 +159,8 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     vcpu.behind = Some(Behind { rip, rflags, rcx });
     if let Some(opened) = opened {
         let to = if failed { Where::Failed } else { Where::Left };
-        match resolve::is_string(open) {
-            true => resolve::string(vcpu, opened, to(mailbox.rip), count),
+        match arrival::decides(open) {
+            true => arrival::left(vcpu, opened, failed, at, mailbox),
             false => resolve::next(vcpu, opened, to(mailbox.rip)),
         }
     } else if failed {

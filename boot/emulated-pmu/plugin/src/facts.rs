@@ -56,6 +56,8 @@ pub struct Facts {
     pub end: End,
     /// The branch that it is.
     pub branch: Option<Branch>,
+    /// It is SYSCALL or SYSRET.
+    pub is_system_call: bool,
     /// The repeated string operation that it is.
     pub repeated: Option<StringOperation>,
     /// The part of RCX that counts its elements.
@@ -80,6 +82,7 @@ impl Facts {
             next: offset(linear.wrapping_add(bytes as u64)),
             end: End::Unknown,
             branch: None,
+            is_system_call: false,
             repeated: None,
             count_mask: 0,
             touches: Vec::new(),
@@ -97,6 +100,8 @@ impl Facts {
             _ => None,
         };
         let branch = branch(instruction);
+        let is_system_call =
+            matches!(step::kind(instruction), Kind::SystemCall | Kind::SystemReturn(_));
         let mut touches = Vec::new();
         if repeated.is_none() {
             step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
@@ -108,6 +113,7 @@ impl Facts {
             end,
             shape: Shape::of(instruction, &touches, end),
             branch,
+            is_system_call,
             repeated,
             count_mask: StringOperation::count_mask(instruction),
             touches,
@@ -115,6 +121,13 @@ impl Facts {
             uops: Tally::NONE,
             passes: Passes::No,
         }
+    }
+
+    /// Whether it may raise a page fault, by what is known of its accesses: SYSCALL and SYSRET read nothing, other far branches
+    /// read descriptors.
+    pub fn may_page_fault(&self) -> bool {
+        let is_far = self.branch.is_some_and(|branch| branch.kind == BranchKind::Far);
+        !self.touches.is_empty() || is_far && !self.is_system_call
     }
 
     /// Whether it is an unconditional direct jump or call.
@@ -142,8 +155,9 @@ impl Facts {
         let stores = operation.destination == Some(AccessKind::Store);
         let passes = self.passes.may();
         let pair = operation.source && operation.destination == Some(AccessKind::Load);
+        let compares = operation.destination == Some(AccessKind::Load);
         let (ip, next, count_mask) = (self.ip, self.next, self.count_mask);
-        Some(Opened::Repeat { ip, next, stores, passes, pair, count_mask })
+        Some(Opened::Repeat { ip, next, stores, passes, pair, compares, count_mask })
     }
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.

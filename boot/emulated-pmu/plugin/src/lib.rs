@@ -21,13 +21,15 @@
 #![warn(missing_docs)]
 
 pub mod apply;
-pub mod bound;
+pub mod arrival;
+mod bound;
 pub mod callbacks;
 pub mod calls;
 pub mod cells;
 pub mod decode;
 pub mod facts;
 mod fetch;
+mod frame;
 pub mod install;
 pub mod leaves;
 pub mod limit;

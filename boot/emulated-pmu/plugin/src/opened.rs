@@ -31,6 +31,8 @@ pub enum Opened {
         passes: bool,
         /// Each element is two loads.
         pair: bool,
+        /// It may end before its count does: SCAS and CMPS.
+        compares: bool,
         /// The part of RCX that counts.
         count_mask: u64,
     },
@@ -40,6 +42,8 @@ pub enum Opened {
         ip: u16,
         /// What was counted.
         tally: Tally,
+        /// It may raise a page fault.
+        faults: bool,
     },
 }
 
@@ -49,11 +53,17 @@ pub const NOTHING: u64 = 0;
 const NO_KEY: u64 = 1 << 32;
 /// In the same: a repeated string instruction has stored its element.
 pub const ITERATED: u64 = 1 << 33;
-/// In the same, in a mode that [sees faults](plugin_channel::Mode::sees_string_faults): an element of a repeated string instruction
-/// has begun.
+/// In the same, in a mode that [sees deliveries](plugin_channel::Mode::sees_deliveries), as all that follow: an element of a repeated
+/// string instruction has begun.
 pub const BEGUN: u64 = 1 << 34;
-/// In the same: its one load is done, and with it the element.
+/// In the same: its one load is done, and with it the element. The instruction's address is below.
 pub const LOADED: u64 = 1 << 35;
+/// In the same: its store is done, and with it the element. The instruction's address is below.
+pub const STORED: u64 = 1 << 36;
+/// In the same: an instruction was counted early that may raise a page fault. Its address is below.
+const FAULTS: u64 = 1 << 37;
+/// Above all of these.
+pub const END: u64 = 1 << 38;
 /// In the same, where a callback decides all that is open, and looks for no key: the rest is the address of what is open.
 /// The uppermost bit of a program's addresses is 0 (SDM vol. 1, 3.3.7.1: canonical addresses).
 const ADDRESS: u64 = 1 << 63;
@@ -86,12 +96,23 @@ impl Opened {
         match self {
             Self::Branch { branch, .. } => key(branch.next),
             Self::Repeat { next, .. } => key(*next),
+            Self::Early { ip, faults: true, .. } => FAULTS | *ip as u64,
             Self::Early { ip, .. } => NO_KEY | *ip as u64,
         }
     }
 }
 
 impl Opened {
+    /// The word that says that an element of a repeated string instruction is done. `None`: it has two loads, and its count says it.
+    pub fn element_word(&self) -> Option<u64> {
+        match self {
+            Self::Repeat { pair: false, stores, ip, .. } => {
+                Some(if *stores { STORED } else { LOADED } | u64::from(*ip))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a block that starts at this offset lets the instruction begin once more, provided that it has not stored
     /// anything: QEMU lets a store that changes its own block begin again by itself. Otherwise it continues elsewhere, as no
     /// such instruction leads to itself.
@@ -137,13 +158,14 @@ mod tests {
     #[test]
     fn what_is_open_is_found_by_its_key_and_by_its_address() {
         let mut interned = Interned::default();
-        let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE });
+        let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE, faults: true });
         let other = interned.get(Opened::Repeat {
             ip: 0x123,
             next: 0x125,
             stores: true,
             passes: false,
             pair: false,
+            compares: false,
             count_mask: 0xffff,
         });
         let what = core::ptr::from_ref(early) as u64;

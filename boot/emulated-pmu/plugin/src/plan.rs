@@ -58,12 +58,15 @@ pub enum Action {
     OpenSettled(Opened),
     /// The element of the repeated string operation is done.
     Iterated,
-    /// If an element of a repeated string operation began, or is loaded, this block's offset decides what became of it.
+    /// If an element of a repeated string operation began, or something that may raise a page fault, this block's offset decides
+    /// what became of it.
     Unfinished(u16),
+    /// The same for a block that is an element of this repeated string operation, unless the element before is known to be done.
+    Continued(Opened),
     /// An element of a repeated string operation begins.
     Begin(Opened),
-    /// The element's load is done.
-    Loaded,
+    /// It is done: the word that says what is open.
+    Done(u64),
     /// RCX is noted.
     NoteCount,
     /// An element of the repeated string operation may be done: the accesses are noted.
@@ -155,8 +158,15 @@ impl Plan {
 
     fn start(&mut self, block: &[Facts], ip: u16) {
         let nothing = self.mode.difference(Mode::LIMITS).is_empty();
-        if self.mode.sees_string_faults() {
-            self.push(At::Start, Action::Unfinished(ip));
+        if self.mode.sees_deliveries() {
+            self.push(
+                At::Start,
+                match block[0].opened_string() {
+                    // Nearly always it goes on after an element that is done.
+                    Some(opened) => Action::Continued(opened),
+                    None => Action::Unfinished(ip),
+                },
+            );
             self.push(At::Start, Action::Close);
         } else if self.resolves() {
             self.push(At::Start, Action::Resolve(ip));
@@ -186,7 +196,7 @@ impl Plan {
         let own = self.own(first);
         match first.end {
             End::Unknown if stores && !own.is_none() => {
-                Some(Opened::Early { ip: first.ip, tally: own })
+                Some(Opened::Early { ip: first.ip, tally: own, faults: first.may_page_fault() })
             }
             _ => first.opened_string().filter(|opened| {
                 self.counts_strings() && matches!(opened, Opened::Repeat { stores: true, .. })
@@ -226,17 +236,20 @@ impl Plan {
         // A branch that a callback resolves is open itself, and has this with it.
         let resolved = facts.branch.is_some_and(|branch| self.is_settled(&branch));
         if !own.is_none() && !resolved {
-            let opened = Opened::Early { ip: facts.ip, tally: own };
+            let faults = facts.may_page_fault();
+            let opened = Opened::Early { ip: facts.ip, tally: own, faults };
             self.open_at(index, opened);
         }
     }
 
     /// An element of a repeated string instruction, whose faults nobody but this code sees.
     fn begin(&mut self, index: usize, opened: Opened) {
-        match opened {
-            Opened::Repeat { pair: true, .. } => self.push(At::Before(index), Action::NoteCount),
-            Opened::Repeat { stores: false, .. } => self.push(At::Loaded(index), Action::Loaded),
-            _ => {}
+        match (opened, opened.element_word()) {
+            (Opened::Repeat { stores: true, .. }, Some(word)) => {
+                self.push(At::Stored(index), Action::Done(word));
+            }
+            (_, Some(word)) => self.push(At::Loaded(index), Action::Done(word)),
+            (_, None) => self.push(At::Before(index), Action::NoteCount),
         }
         self.push(At::Before(index), Action::Begin(opened));
     }
@@ -244,13 +257,13 @@ impl Plan {
     fn open(&mut self, facts: &Facts, index: usize, start: u16) {
         if let Some(opened) = facts.opened_string().filter(|_| self.counts_strings()) {
             self.count(At::Before(index), Tally::one(tally::STRING_STARTS));
-            if self.mode.sees_string_faults() {
+            if self.mode.sees_deliveries() {
                 self.begin(index, opened);
             } else {
                 self.open_at(index, opened);
-            }
-            if matches!(opened, Opened::Repeat { stores: true, .. }) {
-                self.push(At::Stored(index), Action::Iterated);
+                if matches!(opened, Opened::Repeat { stores: true, .. }) {
+                    self.push(At::Stored(index), Action::Iterated);
+                }
             }
         }
         let Some(branch) = facts.branch else { return };

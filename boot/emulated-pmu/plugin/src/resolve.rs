@@ -2,7 +2,7 @@
 
 use crate::cells::OPEN;
 use crate::facts::Branch;
-use crate::opened::{BEGUN, ITERATED, LOADED, Opened};
+use crate::opened::{ITERATED, Opened};
 use crate::tally::{self, Tally};
 use crate::vcpu::{Passes, Vcpu};
 use pmu_model::{BranchKind, Occurrence};
@@ -64,44 +64,6 @@ pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     vcpu.close();
 }
 
-/// What became of an element of a repeated string instruction that began.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Element {
-    /// It is done, and others may follow.
-    Done,
-    /// There was none left, and the instruction ended.
-    Ended,
-    /// It raised an exception, or begins once more.
-    Failed,
-}
-
-/// What became of it. `state`: the word of what is open. `noted`, `count`: RCX before an element with two loads, and now.
-pub const fn element(opened: &Opened, state: u64, noted: u64, count: u64) -> Element {
-    let &Opened::Repeat { pair, count_mask, .. } = opened else { return Element::Done };
-    let changed = (count ^ noted) & count_mask != 0;
-    match state {
-        LOADED => Element::Done,
-        _ if pair && changed => Element::Done,
-        _ if count & count_mask == 0 => Element::Ended,
-        _ => Element::Failed,
-    }
-}
-
-/// Decides a repeated string instruction in a mode in which the guest does not leave for its faults, and closes it. `count`: RCX.
-pub fn string(vcpu: &mut Vcpu, opened: &Opened, to: Where, count: u64) {
-    let &Opened::Repeat { ip, next, .. } = opened else { return vcpu.close() };
-    let state = *vcpu.word(OPEN);
-    let falls = to.offset().is_none_or(|offset| offset == next);
-    let element = element(opened, state, vcpu.noted_count, count);
-    // What comes after its load may fail.
-    if element == Element::Failed || to.is_failure_at(ip) {
-        vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
-    } else if falls || element == Element::Ended {
-        vcpu.string_ends += 1;
-    }
-    vcpu.close();
-}
-
 /// Whether a conditional jump, of which offsets tell the way, was not taken.
 #[inline(always)]
 fn fell(branch: &Branch, to: Where) -> bool {
@@ -133,7 +95,7 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     let iterated = *vcpu.word(OPEN) == ITERATED;
     let restarts = matches!(to, Where::Offset(offset) if opened.restarts_at(offset)) && !iterated;
     match opened {
-        Opened::Early { ip, tally } if restarts || to.is_failure_at(*ip) => {
+        Opened::Early { ip, tally, .. } if restarts || to.is_failure_at(*ip) => {
             vcpu.sums.add(tally, u64::MAX);
             vcpu.memory.drop_pending();
         }
@@ -193,33 +155,5 @@ fn rip(vcpu: &mut Vcpu, to: Where) -> u64 {
     match to {
         Where::Left(rip) | Where::Failed(rip) => rip,
         Where::FellThrough | Where::Offset(_) => vcpu.rip(),
-    }
-}
-
-/// Whether [`string`] decides what is open.
-pub const fn is_string(state: u64) -> bool {
-    matches!(state, BEGUN | LOADED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn e1_what_became_of_an_element_of_a_string_is_seen_by_its_count() {
-        use Element::{Done, Ended, Failed};
-        let of = |pair, state, noted, count| {
-            let (ip, next, count_mask) = (0x10, 0x12, 0xffff_ffff);
-            let opened =
-                Opened::Repeat { ip, next, stores: false, passes: false, pair, count_mask };
-            element(&opened, state, noted, count)
-        };
-        // A load that was done, with more to come or not.
-        assert_eq!([of(false, LOADED, 0, 5), of(false, LOADED, 0, 0)], [Done; 2]);
-        // One of the two loads is not enough.
-        assert_eq!([of(false, BEGUN, 9, 5), of(true, BEGUN, 5, 5)], [Failed; 2]);
-        assert_eq!([of(true, BEGUN, 5, 4), of(true, BEGUN, 1, 0)], [Done; 2]);
-        // Nothing was left, in the part of RCX that counts.
-        assert_eq!([of(false, BEGUN, 9, 0), of(true, BEGUN, 0, 1 << 32)], [Ended; 2]);
     }
 }

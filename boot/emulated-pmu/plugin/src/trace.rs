@@ -43,7 +43,7 @@ pub fn apply(
     action: &Action,
 ) {
     let may_pass = facts.passes.may();
-    let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE };
+    let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE, faults: false };
     // Where sizes of pages matter, the page tables are looked into.
     let registers = if state().is_shaped() { Registers::Read } else { Registers::None };
     let accessed = |callback, direction, data: *mut c_void| {

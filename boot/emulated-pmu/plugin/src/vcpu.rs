@@ -7,6 +7,7 @@ mod qualified;
 pub use qualified::Passes;
 
 use crate::cells::{Cells, OPEN, SPENT, WHAT};
+use crate::frame::{FRAME_WORDS, Stack};
 use crate::limit::Limits;
 use crate::memory::Memory;
 use crate::opened::{self, NOTHING, Opened};
@@ -15,7 +16,7 @@ use crate::records::Recorder;
 use crate::registers::Handles;
 use crate::state::state;
 use crate::tally::Sums;
-use plugin_channel::Parts;
+use plugin_channel::{Parts, STACK_WORDS};
 use pmu_model::Qualifiers;
 use pmu_model::uarch::{Core, Llc};
 use step::Behind;
@@ -148,6 +149,20 @@ impl Vcpu {
     /// RIP, where a block begins. In a callback that was requested as one that reads registers.
     pub fn rip(&mut self) -> u64 {
         self.handles.rip.map_or(0, |register| self.reader.read(register))
+    }
+
+    /// The uppermost words of the stack, by RSP in long mode: 0 where there is none.
+    pub fn stack(&mut self) -> Stack {
+        let rsp = self.register(iced_x86::Register::RSP);
+        let mut words = Stack::default();
+        // A frame may end where the stack's pages do.
+        for count in [STACK_WORDS, FRAME_WORDS] {
+            if let Some(found) = self.reader.read_words(rsp, count) {
+                words.iter_mut().zip(found).for_each(|(word, found)| *word = found);
+                break;
+            }
+        }
+        words
     }
 
     /// A register, for addresses; a segment register's base.

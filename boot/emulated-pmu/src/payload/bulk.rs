@@ -7,7 +7,7 @@ use super::{breakpoint, clock, debug, events, exits, nested_paging, processors, 
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use emulated_pmu::vmcb::{Event, Intercepts, exit};
-use pmu_model::Ring;
+use pmu_model::{Occurrence, Ring};
 
 const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
 const DEBUG: u64 = exit::EXCEPTION + 1;
@@ -17,9 +17,10 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
+const PAGE_FAULT: u32 = 1 << 14;
 /// Exceptions that stop a repeated string instruction in its middle: #PF and #AC in addition to those. The clock does not count the
-/// iteration, which the plugin has counted, unless it sees them itself.
-const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
+/// iteration, which the plugin has counted.
+const OF_STRINGS: u32 = PAGE_FAULT | 1 << 17;
 /// STI.
 const STI: u8 = 0xfb;
 
@@ -78,8 +79,12 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
     let mut intercepts =
         ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest) | free::yields();
-    // Each is an event, or a change of ring, or of a watched timer; and QEMU sets RF in its frame.
-    intercepts |= Intercepts::INTR;
+    let delivered = lets_deliveries_in(guest, ring, split);
+    if !delivered || guest.timer.is_watched() || guest.needs.occurrences.has(Occurrence::Interrupt)
+    {
+        // It is an event, or a change of ring, or of a watched timer, or the plugin must be told.
+        intercepts |= Intercepts::INTR;
+    }
     let mut exceptions = MISCOUNTED | free::DEBUG;
     match ring {
         // Whatever leaves the ring.
@@ -94,8 +99,11 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         // It follows the code, and must be told wherever that is left otherwise than by a branch.
         intercepts |= Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
-    } else if guest.plugin.as_ref().is_some_and(|plugin| !plugin.sees_string_faults()) {
+    } else if guest.plugin.is_some() {
         exceptions |= OF_STRINGS;
+    }
+    if delivered {
+        exceptions &= !PAGE_FAULT;
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
@@ -103,6 +111,13 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     rewind_if_undelivered(guest);
     careful(guest);
     guest.withhold_system_calls(split);
+}
+
+/// Whether interrupts and page faults need no exit: the plugin sees them, and none leads to a ring that is counted by itself. Those of
+/// a record are noted by the hypervisor.
+fn lets_deliveries_in(guest: &Guest, ring: Ring, split: bool) -> bool {
+    let leaves_ring = split && ring == Ring::User;
+    guest.sees_deliveries() && !leaves_ring && !guest.needs.precise
 }
 
 /// While the guest has breakpoints, interrupts are delivered by [`step`] alone: QEMU sets RF in their frames, and the

@@ -9,7 +9,7 @@ use emulated_pmu::step::Behind;
 use emulated_pmu::translator::Modes;
 use plugin_channel::{
     ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
-    QUESTION, Record, VERSION, call,
+    QUESTION, Record, STACK_WORDS, VERSION, call,
 };
 use pmu_model::uarch::Parameters;
 use pmu_model::{Delta, OCCURRENCES, Qualifiers, Ring};
@@ -160,10 +160,10 @@ impl Plugin {
         !self.modes.current().is_empty() || processors::are_shared()
     }
 
-    /// Whether it sees the faults of repeated string instructions by itself. With several processors another one may change how all
+    /// Whether it sees by itself what is delivered to a guest in long mode. With several processors another one may change how all
     /// code is translated.
-    pub fn sees_string_faults(&self) -> bool {
-        self.modes.current().sees_string_faults() && !processors::are_shared()
+    pub fn sees_deliveries(&self) -> bool {
+        self.modes.current().sees_deliveries() && !processors::are_shared()
     }
 
     /// The guest continues elsewhere than where it left.
@@ -201,10 +201,17 @@ impl Plugin {
         execute(Command::Enter);
     }
 
-    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what must be added
+    /// The guest has left, with these registers and this [`Mailbox::stack`]. What was counted is kept if `counts`. Returns what must be added
     /// to the clock's instructions, as it counts repeated string instructions by iteration, and whether an NMI was requested.
-    pub fn exit(&mut self, at: &Behind, place: Place, counts: bool) -> Left {
+    pub fn exit(
+        &mut self,
+        at: &Behind,
+        place: Place,
+        stack: [u64; STACK_WORDS],
+        counts: bool,
+    ) -> Left {
         self.left_at = at.rip;
+        set!(stack, stack);
         set!(rip, at.rip);
         set!(rflags, at.rflags);
         set!(rcx, at.rcx);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decode::{Raw, decode};
+use crate::opened::{LOADED, STORED};
 use crate::tally::Sums;
 use iced_x86::InstructionInfoFactory;
 use pmu_model::Occurrence;
@@ -104,7 +105,7 @@ fn expected(block: &[Facts]) -> Sums {
 /// What is open at an exit at instruction `stop`, taken back.
 fn taken_back((mut sums, open): (Sums, Option<Opened>), stop: &Facts) -> Sums {
     match open {
-        Some(Opened::Early { ip, tally }) if ip == stop.ip => sums.add(&tally, u64::MAX),
+        Some(Opened::Early { ip, tally, .. }) if ip == stop.ip => sums.add(&tally, u64::MAX),
         Some(Opened::Repeat { ip, .. }) if ip == stop.ip => {
             sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
         }
@@ -195,7 +196,7 @@ fn a_block_looks_for_what_fell_through_only_where_something_may_have() {
     let block = facts(0x1000, &[&[0x48, 0xff, 0xc0], &[0x75, 0x10]]);
     let looks = |mode| plan(&block, mode).contains(&(At::Start, Action::FellThrough(key(0))));
     assert!(!looks(Mode::BRANCHES | Mode::LIMITS));
-    for mode in [Mode::TAKEN, Mode::STRINGS, Mode::ACCESSES, Mode::INSTRUCTIONS] {
+    for mode in [Mode::TAKEN, Mode::STRINGS | Mode::TAKEN, Mode::ACCESSES, Mode::INSTRUCTIONS] {
         assert!(looks(Mode::BRANCHES | mode), "{mode:?}");
     }
 }
@@ -217,38 +218,60 @@ fn the_guest_leaves_behind_a_jump_to_the_next_instruction() {
     }
 }
 
-/// Where the guest does not leave for faults of repeated string instructions, what is open says how far an element came.
+/// Where the guest does not leave for interrupts and page faults, what is open says how far an element of a string came.
 #[test]
-fn e1_an_element_of_a_string_is_known_to_be_done_where_its_faults_are_seen() {
+fn e1_an_element_of_a_string_is_known_to_be_done_where_deliveries_are_seen() {
     let actions = |code: &[u8], mode| {
         let all = plan(&facts(0x1000, &[code]), mode);
-        let is_own = |action: &Action| !matches!(action, Action::Count(_));
+        let is_own = |action: &Action| !matches!(action, Action::Count(_) | Action::Element);
         all.into_iter().filter(|(_, action)| is_own(action)).collect::<Vec<_>>()
     };
-    let start = [(At::Start, Action::Unfinished(0)), (At::Start, Action::Close)];
-    for mode in [Mode::STRINGS, Mode::STRINGS | Mode::LIMITS] {
-        assert!(mode.sees_string_faults());
+    for more in [Mode::empty(), Mode::LIMITS, Mode::ACCESSES, Mode::BRANCHES] {
+        let mode = Mode::STRINGS | more;
+        assert!(mode.sees_deliveries());
         for (code, own) in [
-            (&[0xf3, 0xa4][..], (At::Stored(0), Action::Iterated)), // rep movsb
-            (&[0xf3, 0xab], (At::Stored(0), Action::Iterated)),     // rep stosd
-            (&[0xf2, 0xae], (At::Loaded(0), Action::Loaded)),       // repne scasb
-            (&[0xf3, 0xac], (At::Loaded(0), Action::Loaded)),       // rep lodsb
-            (&[0xf3, 0xa6], (At::Before(0), Action::NoteCount)),    // repe cmpsb
+            (&[0xf3, 0xa4][..], (At::Stored(0), Action::Done(STORED))), // rep movsb
+            (&[0xf3, 0xab], (At::Stored(0), Action::Done(STORED))),     // rep stosd
+            (&[0xf2, 0xae], (At::Loaded(0), Action::Done(LOADED))),     // repne scasb
+            (&[0xf3, 0xac], (At::Loaded(0), Action::Done(LOADED))),     // rep lodsb
+            (&[0xf3, 0xa6], (At::Before(0), Action::NoteCount)),        // repe cmpsb
         ] {
             let all = actions(code, mode);
-            assert_eq!((&all[..2], all.len()), (&start[..], 4), "{all:?}");
+            assert!(matches!(all[0], (At::Start, Action::Continued(Opened::Repeat { .. }))));
+            assert_eq!((&all[1], all.len()), (&(At::Start, Action::Close), 4), "{all:?}");
             assert!(all.contains(&own), "{all:?}");
             assert!(all.iter().any(|(at, action)| {
                 *at == At::Before(0) && matches!(action, Action::Begin(Opened::Repeat { .. }))
             }));
         }
         // Nothing else is open.
+        let start = [(At::Start, Action::Unfinished(0)), (At::Start, Action::Close)];
         assert_eq!(actions(&[0x75, 0x10], mode), start);
     }
-    for more in [Mode::BRANCHES, Mode::TAKEN, Mode::ACCESSES, Mode::INSTRUCTIONS, Mode::PORTS] {
+    for more in [Mode::TAKEN, Mode::MEMORY, Mode::INSTRUCTIONS, Mode::PORTS, Mode::QUALIFIED] {
         let mode = Mode::STRINGS | more;
-        assert!(!mode.sees_string_faults() && !more.sees_string_faults());
+        assert!(!mode.sees_deliveries() && !more.sees_deliveries());
         let all = actions(&[0xf3, 0xa4], mode);
         assert!(!all.iter().any(|(_, action)| matches!(action, Action::Begin(_))), "{all:?}");
     }
+}
+
+/// SYSCALL and SYSRET, which are frequent, need no look at the stack after them.
+#[test]
+fn e1_what_may_raise_a_page_fault_is_looked_for_in_its_frame() {
+    let faults = |code: &[u8]| {
+        let plan = plan(&facts(0x1000, &[code]), Mode::STRINGS | Mode::BRANCHES | Mode::ACCESSES);
+        plan.iter().find_map(|(_, action)| match action {
+            Action::Open(opened @ Opened::Early { faults, .. }) => Some((*faults, opened.key())),
+            _ => None,
+        })
+    };
+    let (syscall, sysret) = (faults(&[0x0f, 0x05]), faults(&[0x48, 0x0f, 0x07]));
+    assert_eq!([syscall, sysret].map(|it| it.map(|(faults, _)| faults)), [Some(false); 2]);
+    // FXSAVE, IRETQ, a far jump.
+    for code in [&[0x0f, 0xae, 0x07][..], &[0x48, 0xcf], &[0xff, 0x2f]] {
+        let (faults, key) = faults(code).expect("it is counted early");
+        assert!(faults && crate::arrival::decides(key), "{code:x?}");
+    }
+    assert!(!syscall.is_some_and(|(_, key)| crate::arrival::decides(key)));
 }

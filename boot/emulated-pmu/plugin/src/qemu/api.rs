@@ -79,6 +79,8 @@ functions! {
     registers = c"qemu_plugin_get_registers": fn() -> *mut GArray;
     /// Appends a register's bytes. At most as many as it says, and 0 if there is none.
     read_register = c"qemu_plugin_read_register": fn(Register, *mut GArray) -> c_int;
+    /// Reads so many bytes at a linear address; whether they are there.
+    read_memory = c"qemu_plugin_read_memory_vaddr": fn(u64, *mut GArray, usize) -> bool;
     /// GLib's new array of bytes.
     new_bytes = c"g_byte_array_new": fn() -> *mut GArray;
     /// Makes it as long.

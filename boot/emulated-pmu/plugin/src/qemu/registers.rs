@@ -63,6 +63,22 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// So many words of the guest's memory, from a linear address on. `None` if something of them is not there.
+    pub fn read_words(&mut self, linear: u64, count: usize) -> Option<impl Iterator<Item = u64>> {
+        // SAFETY: the array is ours; QEMU makes it as long as requested, and the length says so.
+        let bytes = unsafe {
+            if !(api().read_memory)(linear, self.0, 8 * count) {
+                return None;
+            }
+            let array = &*self.0;
+            core::slice::from_raw_parts(array.data, array.length as usize)
+        };
+        let (words, _) = bytes.as_chunks::<8>();
+        Some(words.iter().map(|word| u64::from_le_bytes(*word)))
+    }
+}
+
 impl Default for Reader {
     fn default() -> Self {
         Self::new()

@@ -10,7 +10,7 @@ use core::arch::asm;
 use emulated_pmu::control::enterable_code_segment;
 use emulated_pmu::translator;
 use emulated_pmu::vmcb::{Event, exit};
-use plugin_channel::Place;
+use plugin_channel::{Place, STACK_WORDS};
 use pmu_model::Ring;
 
 /// DR7: the enables, local and global, of all four breakpoints.
@@ -90,8 +90,12 @@ impl Guest {
             _ => Place::Instruction,
         };
         let counts = self.needs.stepping_in(ring);
+        let stack = match place {
+            Place::Boundary if self.sees_deliveries() => self.stack(),
+            _ => [0; STACK_WORDS],
+        };
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
-        let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
+        let Left { instructions, stopped } = plugin.exit(&behind, place, stack, counts);
         if stopped {
             // It may have come as the exit, or wait after another one.
             events::take_own_nmi(self);

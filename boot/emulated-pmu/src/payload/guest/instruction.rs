@@ -2,11 +2,13 @@
 
 use super::{Guest, RF, TF};
 use crate::payload::events;
+use crate::payload::plugin::Plugin;
 use emulated_pmu::debug_registers::SINGLE_STEP;
 use emulated_pmu::nested::paging::Translation;
 use emulated_pmu::step::{self, Behind};
 use emulated_pmu::walk::Paging;
 use iced_x86::Instruction;
+use plugin_channel::STACK_WORDS;
 
 impl Guest {
     /// The linear address of its next instruction.
@@ -20,6 +22,20 @@ impl Guest {
     /// What a branch is judged by that it has just executed.
     pub fn behind(&self) -> Behind {
         Behind { rip: self.linear_rip(), rflags: self.vmcb.rflags, rcx: self.registers.rcx }
+    }
+
+    /// Whether the plugin sees what is delivered to it, by the frames of long mode.
+    pub fn sees_deliveries(&self) -> bool {
+        let seen = self.plugin.as_ref().is_some_and(Plugin::sees_deliveries);
+        seen && self.is_long_mode() && !self.svm.runs_nested()
+    }
+
+    /// The words at the top of its stack in long mode, 0 where there is none.
+    pub fn stack(&self) -> [u64; STACK_WORDS] {
+        let mut bytes = [0; 8 * STACK_WORDS];
+        self.read(self.vmcb.rsp, &mut bytes);
+        let (words, _) = bytes.as_chunks::<8>();
+        core::array::from_fn(|index| u64::from_le_bytes(words[index]))
     }
 
     /// The linear address of the top of its stack.
