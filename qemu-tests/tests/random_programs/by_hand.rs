@@ -34,6 +34,20 @@ fn each_adds<const N: usize>(
 }
 
 fn program(number: u64, main: Vec<Fragment>, events: &[&'static str], records: bool) -> Drawn {
+    let code = Code {
+        main,
+        functions: vec![Vec::new()],
+        data: vec![(0, true); super::assemble::DATA_PAGES],
+        offset: 0,
+        frames: 0,
+        seed: 1,
+        timer: None,
+    };
+    counting(number, code, events, records)
+}
+
+/// The same with more of a program.
+fn counting(number: u64, code: Code, events: &[&'static str], records: bool) -> Drawn {
     let counter = |name| CounterPlan {
         event: EventPlan::Named(name),
         rings: 3,
@@ -44,15 +58,6 @@ fn program(number: u64, main: Vec<Fragment>, events: &[&'static str], records: b
     };
     let counters = events.iter().copied().map(counter).collect();
     let plan = PmuPlan { counters, fixed: None, nmi: false, freeze: false, records, timed: false };
-    let code = Code {
-        main,
-        functions: vec![Vec::new()],
-        data: vec![(0, true); super::assemble::DATA_PAGES],
-        offset: 0,
-        frames: 0,
-        seed: 1,
-        timer: None,
-    };
     build(number, Model::Skylake, code, plan)
 }
 
@@ -149,7 +154,7 @@ fn others_that_are_interrupted() -> Vec<Vec<Fragment>> {
     let alone = [Fragment::Service, Fragment::Ipi(false), Fragment::Deep(3)];
     let all = accesses.chain(saves).chain(stacks).chain(alone);
     let with = |fragment: Fragment| {
-        [&[][..], &[1], &[2], &[1, 2]].into_iter().flat_map(move |missing| {
+        [&[][..], &[2], &[1, 2]].into_iter().flat_map(move |missing| {
             let unmap: Vec<_> = missing.iter().map(|page| Fragment::Unmap(*page)).collect();
             let whole = |fragment| unmap.iter().cloned().chain([fragment]).collect();
             [
@@ -162,25 +167,37 @@ fn others_that_are_interrupted() -> Vec<Vec<Fragment>> {
     all.flat_map(with).collect()
 }
 
-/// Runs programs while these are counted, and nothing that code would have to be translated for otherwise. The guest leaves for
-/// no page fault and no interrupt.
+/// Runs programs while these are counted. The guest leaves for no page fault and no interrupt.
 fn nobody_leaves_for_deliveries(mains: Vec<Vec<Fragment>>, events: &[&'static str]) {
-    let only = |(main, number)| {
-        let mut drawn = program(number, main, events, false);
+    let programs = mains.into_iter().zip(0..);
+    let programs = programs.map(|(main, number)| program(number, main, events, false));
+    deliveries_are_seen(programs.collect(), 0);
+}
+
+/// Page faults and interrupts for which the guest left, by the hypervisor's statistics: AMD APM vol. 2, appendix C, has 0x4e for page
+/// faults and 0x60 for interrupts.
+fn exits_for_deliveries(said: &[String]) -> u64 {
+    let last = said.iter().rev().find(|line| line.starts_with("statistics: exits="));
+    let last = last.unwrap_or_else(|| panic!("no statistics: {said:?}"));
+    assert!(last.contains(" exit:"), "programs do other things for which it leaves: {last}");
+    let count = |word: &str| {
+        let (code, count) = word.strip_prefix("exit:")?.split_once('=')?;
+        matches!(code, "0x4e" | "0x60").then(|| count.parse::<u64>().expect("a number"))
+    };
+    last.split(' ').filter_map(count).sum()
+}
+
+/// The same of whole programs, which count nothing for which code would have to be translated otherwise, with so many exits at most.
+fn deliveries_are_seen(mut programs: Vec<Drawn>, most: u64) {
+    for drawn in &mut programs {
         // What flushes the caches before counts accesses.
         drawn.assembled.program.pmu.flush = Default::default();
-        drawn
-    };
-    let programs: Vec<_> = mains.into_iter().zip(0..).map(only).collect();
+    }
     let (plugin, said) = run_with(Model::Skylake, Way::Plugin, &programs, " statistics=1");
     let stepping = run(Model::Skylake, Way::Stepping, &programs);
     super::report::whole(&programs, &stepping);
     super::report::whole(&programs, &plugin);
-    // The guest leaves for what else programs do: AMD APM vol. 2, appendix C, has 0x4e for page faults and 0x60 for interrupts.
-    let last = said.iter().rev().find(|line| line.starts_with("statistics: exits="));
-    let last = last.unwrap_or_else(|| panic!("no statistics: {said:?}"));
-    let left = [" exit:0x4e=", " exit:0x60="].map(|exit| last.contains(exit));
-    assert_eq!((last.contains(" exit:"), left), (true, [false; 2]), "{last}");
+    assert!(exits_for_deliveries(&said) <= most, "{said:?}");
     let counted: u64 = stepping.iter().flat_map(|report| &report.counts).sum();
     assert!(counted > 50 * programs.len() as u64, "{counted}");
     let different = super::report::difference(&programs, &stepping, &plugin);
@@ -200,6 +217,16 @@ fn e1_branches_and_accesses_are_exact_where_repeated_strings_are_interrupted() {
 #[test]
 fn e1_branches_and_accesses_are_exact_where_instructions_are_interrupted() {
     nobody_leaves_for_deliveries(others_that_are_interrupted(), &EVENTS);
+}
+
+/// In random programs as well, with everything that may come together.
+#[test]
+fn e1_branches_and_accesses_are_exact_in_random_programs_without_exits() {
+    let drawn = super::draw::draw(Model::Skylake, 0..150).into_iter();
+    let quiet = drawn.filter(|drawn| drawn.code.timer.is_none());
+    let numbered = quiet.map(|drawn| counting(drawn.number, drawn.code, &EVENTS, false));
+    // An INT n that is delivered by the hypervisor lets nothing else in.
+    deliveries_are_seen(numbered.collect(), 10);
 }
 
 /// Where it goes does not tell whether it was taken.
