@@ -10,7 +10,7 @@
 //! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
 //! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
 //! | [`Command::Mode`] | `mode`, `qualifiers` | |
-//! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
+//! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits`, `fault_handler` | `lead` |
 //! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place`, `stack` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
@@ -120,6 +120,21 @@ impl Mode {
         const SEEN: Mode =
             Mode::STRINGS.union(Mode::LIMITS).union(Mode::BRANCHES).union(Mode::ACCESSES);
         self.contains(Self::STRINGS) && SEEN.contains(self)
+    }
+
+    /// Whether it sees the delivery of a page fault alone, by [`Mailbox::fault_handler`]: a callback decides what every block leaves
+    /// open.
+    #[must_use]
+    pub const fn sees_page_faults(self) -> bool {
+        const SEEN: Mode = Mode::STRINGS
+            .union(Mode::LIMITS)
+            .union(Mode::BRANCHES)
+            .union(Mode::TAKEN)
+            .union(Mode::ACCESSES)
+            .union(Mode::PREDICTOR)
+            .union(Mode::MEMORY);
+        let decides = Self::PREDICTOR.union(Self::MEMORY).intersects(self);
+        decides && self.contains(Self::STRINGS) && SEEN.contains(self)
     }
 }
 

@@ -117,8 +117,11 @@ pub struct Mailbox {
     pub rflags: u64,
     /// See there.
     pub rcx: u64,
-    /// Exit, at [`crate::Place::Boundary`] in a mode that [sees deliveries](crate::Mode::sees_deliveries): the guest's words at RSP, 0
-    /// where there is none.
+    /// Enter, in a mode that [sees page faults](crate::Mode::sees_page_faults): the linear address of the guest's handler; 0: the guest
+    /// leaves for them.
+    pub fault_handler: u64,
+    /// Exit, at [`crate::Place::Boundary`] in such a mode, or one that [sees deliveries](crate::Mode::sees_deliveries): the guest's
+    /// words at RSP, 0 where there is none.
     pub stack: [u64; STACK_WORDS],
     /// Region: [`Parameters::words`] of caches, TLBs and predictor; all zeros: they are those without parameters.
     pub parameters: [u64; Parameters::WORDS],
@@ -165,6 +168,7 @@ impl Mailbox {
         processors: 0,
         rflags: 0,
         rcx: 0,
+        fault_handler: 0,
         stack: [0; STACK_WORDS],
         parameters: [0; Parameters::WORDS],
         qualifiers: [0; qualify::WORDS],

@@ -12,6 +12,7 @@ use crate::tally::{self, Tally};
 use crate::vcpu::Vcpu;
 use iced_x86::Register;
 use plugin_channel::Mailbox;
+use step::Behind;
 
 /// What became of an element of a repeated string instruction that began.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,6 +91,29 @@ pub fn left(vcpu: &mut Vcpu, opened: &Opened, failed: bool, offset: u16, exit: &
         }
         Opened::Branch { .. } => vcpu.close(),
     }
+}
+
+/// A block starts where the handler of page faults may: whether it does, and what is open has been decided by the fault's frame, as at
+/// an exit for it.
+#[inline(never)]
+pub fn faulted(vcpu: &mut Vcpu, opened: &Opened) -> bool {
+    let (rip, rcx) = (vcpu.rip(), vcpu.register(Register::RCX));
+    let stack = vcpu.stack();
+    is_fault(vcpu, opened, rip, rcx, &stack)
+}
+
+/// The same where the guest stands at `rip`, with these registers.
+pub fn is_fault(vcpu: &mut Vcpu, opened: &Opened, rip: u64, rcx: u64, stack: &Stack) -> bool {
+    if vcpu.fault_handler != Some(rip) {
+        return false;
+    }
+    let Some((rip, rflags)) = frame::page_fault(stack) else { return false };
+    vcpu.behind = Some(Behind { rip, rflags, rcx });
+    resolve::next(vcpu, opened, Where::Failed(rip));
+    vcpu.behind = None;
+    // After the handler a repeated string instruction accesses its lines anew.
+    vcpu.memory.end_string();
+    true
 }
 
 /// An element failed, or the instruction ended, or neither.

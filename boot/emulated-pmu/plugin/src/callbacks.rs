@@ -3,6 +3,7 @@
 use crate::arrival;
 use crate::bound::Bound;
 use crate::cells::{ALARM, OPEN, SPENT};
+use crate::facts::OFFSET;
 use crate::resolve::{self, Where};
 use crate::running::running;
 use crate::state::state;
@@ -51,7 +52,13 @@ pub extern "C" fn note_count(_: u32, _: *mut c_void) {
 pub extern "C" fn resolve(_: u32, offset: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let Some(opened) = vcpu.opened() else { return };
-    resolve::next(vcpu, opened, Where::Offset(offset as usize as u16));
+    let offset = offset as usize as u16;
+    if vcpu.fault_handler.is_some_and(|handler| handler & OFFSET == u64::from(offset))
+        && arrival::faulted(vcpu, opened)
+    {
+        return;
+    }
+    resolve::next(vcpu, opened, Where::Offset(offset));
 }
 
 /// A block starts at whose end something will be open, for which its address is needed.

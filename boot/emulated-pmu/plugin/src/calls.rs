@@ -126,6 +126,7 @@ fn enter(page: u64, vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
         vcpu.memory.forget_translations();
     }
     vcpu.recorder.enter(mailbox.record_kinds);
+    vcpu.fault_handler = Some(mailbox.fault_handler).filter(|handler| *handler != 0);
     vcpu.limits = Limits::new(&mailbox.limits);
     let most = state().most();
     mailbox.lead = vcpu.limits.lead(most);
@@ -161,7 +162,8 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
         let to = if failed { Where::Failed } else { Where::Left };
         match arrival::decides(open) {
             true => arrival::left(vcpu, opened, failed, at, mailbox),
-            false => resolve::next(vcpu, opened, to(mailbox.rip)),
+            false if arrival::is_fault(vcpu, opened, rip, rcx, &mailbox.stack) => {}
+            false => resolve::next(vcpu, opened, to(rip)),
         }
     } else if failed {
         vcpu.memory.drop_pending();

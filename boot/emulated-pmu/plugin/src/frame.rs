@@ -24,8 +24,14 @@ pub fn interrupted(words: &Stack, is_place: impl Fn(u16) -> bool) -> Option<u16>
 
 /// Whether these words are the frame of a page fault at this offset in a page.
 pub fn faulted(words: &Stack, at: u16) -> bool {
+    page_fault(words).is_some_and(|(rip, _)| rip & OFFSET == u64::from(at))
+}
+
+/// RIP and RFLAGS, if these words are the frame of a page fault.
+pub fn page_fault(words: &Stack) -> Option<(u64, u64)> {
     let has_code = words[0] <= MAX_16;
-    has_code && saved(&words[1..]).is_some_and(|rip| rip & OFFSET == u64::from(at))
+    let rip = saved(&words[1..]).filter(|_| has_code)?;
+    Some((rip, words[3]))
 }
 
 /// RIP, if these are RIP, CS, RFLAGS, RSP and SS.
@@ -69,6 +75,7 @@ mod tests {
         assert!(faulted(&with_code(6), 0x456) && !faulted(&without_code(0), 0x456));
         assert!(!faulted(&with_code(1 << 16), 0x456), "no page fault's code");
         assert!(!faulted(&with_code(6), 0x457));
+        assert_eq!(page_fault(&with_code(6)), Some((RIP, 0x1_0246)));
     }
 
     #[test]

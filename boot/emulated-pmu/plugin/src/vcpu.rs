@@ -38,6 +38,8 @@ pub struct Vcpu {
     pub behind: Option<Behind>,
     /// RCX before the last element that has two loads.
     pub noted_count: u64,
+    /// Where page faults of the guest are handled, linear, if they are to be seen there.
+    pub fault_handler: Option<u64>,
     /// Where the block began that has what is open at its end: RIP.
     pub block_start: u64,
     /// The counters that can overflow.
@@ -72,6 +74,7 @@ impl Vcpu {
             parts: Parts::empty(),
             behind: None,
             noted_count: 0,
+            fault_handler: None,
             block_start: 0,
             limits: Limits::default(),
             core: Core::default(),

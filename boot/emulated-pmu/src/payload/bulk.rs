@@ -17,7 +17,8 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
-const PAGE_FAULT: u32 = 1 << 14;
+const PAGE_FAULT_VECTOR: u8 = 14;
+const PAGE_FAULT: u32 = 1 << PAGE_FAULT_VECTOR;
 /// Exceptions that stop a repeated string instruction in its middle: #PF and #AC in addition to those. The clock does not count the
 /// iteration, which the plugin has counted.
 const OF_STRINGS: u32 = PAGE_FAULT | 1 << 17;
@@ -102,8 +103,12 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     } else if guest.plugin.is_some() {
         exceptions |= OF_STRINGS;
     }
-    if delivered {
+    let handler = fault_handler(guest, ring, split);
+    if delivered || handler.is_some() {
         exceptions &= !PAGE_FAULT;
+    }
+    if let Some(plugin) = &mut guest.plugin {
+        plugin.set_fault_handler(handler);
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
@@ -118,6 +123,16 @@ fn intercept(guest: &mut Guest, ring: Ring) {
 fn lets_deliveries_in(guest: &Guest, ring: Ring, split: bool) -> bool {
     let leaves_ring = split && ring == Ring::User;
     guest.sees_deliveries() && !leaves_ring && !guest.needs.precise
+}
+
+/// Where the guest handles page faults, if the plugin sees there that one was delivered and none leads to a ring that is counted by
+/// itself. A guest that changes the gate has to leave once before that is known.
+fn fault_handler(guest: &Guest, ring: Ring, split: bool) -> Option<u64> {
+    let leaves_ring = split && ring == Ring::User;
+    if leaves_ring || guest.needs.precise || !guest.sees_page_faults() {
+        return None;
+    }
+    events::gate(guest, PAGE_FAULT_VECTOR).filter(|gate| gate.is_usable).map(|gate| gate.handler)
 }
 
 /// While the guest has breakpoints, interrupts are delivered by [`step`] alone: QEMU sets RF in their frames, and the

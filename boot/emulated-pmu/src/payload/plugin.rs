@@ -166,6 +166,16 @@ impl Plugin {
         self.modes.current().sees_deliveries() && !processors::are_shared()
     }
 
+    /// Whether it sees the delivery of page faults alone.
+    pub fn sees_page_faults(&self) -> bool {
+        self.modes.current().sees_page_faults() && !processors::are_shared()
+    }
+
+    /// Where the guest handles page faults in the run that comes, if it does not leave for them.
+    pub fn set_fault_handler(&mut self, handler: Option<u64>) {
+        set!(fault_handler, handler.unwrap_or(0));
+    }
+
     /// The guest continues elsewhere than where it left.
     pub fn goes_elsewhere(&mut self) {
         self.left_at = u64::MAX;

@@ -91,7 +91,7 @@ impl Guest {
         };
         let counts = self.needs.stepping_in(ring);
         let stack = match place {
-            Place::Boundary if self.sees_deliveries() => self.stack(),
+            Place::Boundary if self.sees_deliveries() || self.sees_page_faults() => self.stack(),
             _ => [0; STACK_WORDS],
         };
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };

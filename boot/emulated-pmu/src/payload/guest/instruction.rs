@@ -26,7 +26,16 @@ impl Guest {
 
     /// Whether the plugin sees what is delivered to it, by the frames of long mode.
     pub fn sees_deliveries(&self) -> bool {
-        let seen = self.plugin.as_ref().is_some_and(Plugin::sees_deliveries);
+        self.sees(Plugin::sees_deliveries)
+    }
+
+    /// The same of page faults alone.
+    pub fn sees_page_faults(&self) -> bool {
+        self.sees(Plugin::sees_page_faults)
+    }
+
+    fn sees(&self, what: impl Fn(&Plugin) -> bool) -> bool {
+        let seen = self.plugin.as_ref().is_some_and(what);
         seen && self.is_long_mode() && !self.svm.runs_nested()
     }
 
