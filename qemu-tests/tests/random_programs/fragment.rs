@@ -148,6 +148,8 @@ pub enum Fragment {
     Masked(Vec<Fragment>),
     /// The same, and a string instruction right after STI: the interrupt comes after its first element.
     Cut(Strings),
+    /// The APIC's timer is set, to ring after so many ticks. No interrupt of it may be compared but by their number.
+    Timer(u32),
     /// Waits for the timer in HLT.
     Halt(u16),
     /// A data page is taken away, to be given back by the page fault.

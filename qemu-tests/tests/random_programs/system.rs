@@ -105,6 +105,7 @@ impl Emitter {
                 self.strings(strings, true)?;
                 self.new_block()
             }
+            Fragment::Timer(ticks) => self.timer(*ticks),
             Fragment::Halt(ticks) => self.halt(*ticks),
             Fragment::Unmap(number) => {
                 let number = FIRST_DATA + u16::from(number % 16);
