@@ -17,6 +17,7 @@ mod strategy;
 mod system;
 
 mod by_hand;
+mod deliveries;
 
 use draw::{draw, smallest};
 use machine::{Way, run};
