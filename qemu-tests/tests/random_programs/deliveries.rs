@@ -2,9 +2,10 @@
 
 use super::access::{FORMS, SAVES};
 use super::by_hand::{EVENTS, code, counting, program};
-use super::draw::Drawn;
+use super::draw::{Drawn, build};
 use super::fragment::*;
 use super::machine::{Way, run, run_with};
+use super::plan::{CounterPlan, EventPlan, PmuPlan};
 use super::report::Report;
 use pmu_model::Model;
 
@@ -218,4 +219,42 @@ fn e1_branches_and_accesses_are_exact_in_random_programs_without_exits() {
 #[test]
 fn e1_misses_are_exact_in_random_programs_without_exits_for_page_faults() {
     random_programs_are_exact(&[EXIT_PAGE_FAULT], &MODELLED);
+}
+
+/// The plugin tells at the next exit that the handler of an NMI has returned: the guest need not leave for its IRET, which would be
+/// stepped then. Only where the next NMI waits already it does.
+#[test]
+fn i3_handlers_of_nmis_return_without_an_exit() {
+    const EXIT_IRET: &str = "0x74";
+    let counter = |name, period| CounterPlan {
+        event: EventPlan::Named(name),
+        rings: 3,
+        cmask: 0,
+        invert: false,
+        edge: false,
+        period,
+    };
+    let one = |period: u32| {
+        let body = vec![Fragment::Plain(vec![13; 4]), Fragment::Call(CallKind::Direct, 0)];
+        let main = vec![Fragment::Loop(LoopKind::DecJnz, 200, body)];
+        let far = |place: u32| counter("BR_INST_RETIRED.ALL_BRANCHES", Some(period + 97 * place));
+        let counters = (0..4).map(far).collect();
+        let (nmi, freeze, records) = (true, false, false);
+        let plan = PmuPlan { counters, fixed: None, nmi, freeze, records, timed: false };
+        build(period.into(), Model::Skylake, code(main), plan)
+    };
+    let programs: Vec<_> = (20..60).map(one).collect();
+    let (plugin, said) = run_with(Model::Skylake, Way::Plugin, &programs, " statistics=1");
+    let stepping = run(Model::Skylake, Way::Stepping, &programs);
+    super::report::whole(&programs, &stepping);
+    let different = super::report::difference(&programs, &stepping, &plugin);
+    assert!(different.is_none(), "{}", different.map(|(_, text)| text).unwrap_or_default());
+    let handled = |report: &Report| {
+        let (_, pmis) = report.rest.iter().find(|(name, _)| name == "pmis").expect("PMIs");
+        pmis.split(':').next().and_then(|count| count.parse::<u64>().ok()).expect("a number")
+    };
+    let nmis: u64 = plugin.iter().map(handled).sum();
+    assert!(nmis >= 2 * programs.len() as u64, "{nmis}");
+    // Two are to be at once in a few places.
+    assert!(exits(&said, &[EXIT_IRET]) <= nmis / 20, "{nmis} NMIs: {:?}", said.last());
 }

@@ -11,7 +11,7 @@
 //! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
 //! | [`Command::Mode`] | `mode`, `qualifiers` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits`, `fault_handler` | `lead` |
-//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place`, `stack` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records`, `qualified` |
+//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place`, `stack` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `returned`, `records`, `qualified` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 

@@ -104,6 +104,8 @@ pub struct Mailbox {
     pub string_open: u64,
     /// Exit: NMIs that were requested since the last one, to make the guest leave. They may come as late as after the exit.
     pub stopped: u64,
+    /// Exit: 1 if the guest began an IRET since the last one.
+    pub returned: u64,
     /// Enter.
     pub limits: [Limit; MAX_LIMITS],
     /// Exit: occurrences.
@@ -157,6 +159,7 @@ impl Mailbox {
         lead: 0,
         string_open: 0,
         stopped: 0,
+        returned: 0,
         limits: [Limit { selection: 0, left: 0 }; MAX_LIMITS],
         counts: [0; SLOTS],
         records: Records {

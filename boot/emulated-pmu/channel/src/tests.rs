@@ -21,7 +21,7 @@ fn other_nops_are_no_calls() {
 #[test]
 fn the_mailbox_is_a_page_whose_fields_are_where_both_sides_have_them() {
     assert_eq!(size_of::<Mailbox>(), 4096);
-    assert_eq!(offset_of!(Mailbox, limits), 152);
-    assert_eq!(offset_of!(Mailbox, counts), 312);
-    assert_eq!(offset_of!(Mailbox, records), 824);
+    assert_eq!(offset_of!(Mailbox, limits), 160);
+    assert_eq!(offset_of!(Mailbox, counts), 320);
+    assert_eq!(offset_of!(Mailbox, records), 832);
 }

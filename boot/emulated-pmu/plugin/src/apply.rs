@@ -1,7 +1,7 @@
 //! Handing a block's plan to QEMU.
 
 use crate::callbacks;
-use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
+use crate::cells::{ALARM, Cells, OPEN, RETURNED, SPENT, WHAT};
 use crate::facts::Facts;
 use crate::opened::{BEGUN, ITERATED, NOTHING, Opened};
 use crate::plan::{Action, At};
@@ -68,6 +68,7 @@ pub fn apply(
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
             Action::NoteStart => beside.call(callbacks::note_start, Registers::Read, null_mut()),
+            Action::Returned => beside.inline(Operation::Store, RETURNED, 1),
             Action::Leave => beside.call(callbacks::undecided, Registers::None, null_mut()),
             Action::Count(tally) => beside.count(tally, translator.mode),
             Action::OpenSettled(opened) => {

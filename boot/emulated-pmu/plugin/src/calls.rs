@@ -2,7 +2,7 @@
 
 use crate::arrival::{self, Element};
 use crate::bound::Bound;
-use crate::cells::{ALARM, OPEN, SPENT};
+use crate::cells::{ALARM, OPEN, RETURNED, SPENT};
 use crate::facts::OFFSET;
 use crate::limit::Limits;
 use crate::opened::{BEGUN, Opened};
@@ -178,6 +178,7 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.qualified[..OCCURRENCES].copy_from_slice(&vcpu.sums.0[QUALIFIED..][..OCCURRENCES]);
     mailbox.qualified_instructions = vcpu.sums.0[QUALIFIED_INSTRUCTIONS];
     mailbox.lead = vcpu.limits.lead(state().most());
+    mailbox.returned = *vcpu.word(RETURNED);
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
     vcpu.set_parts(Parts::empty());

@@ -20,6 +20,8 @@ pub const OPEN: usize = 0;
 pub const WHAT: usize = 1;
 /// Occurrences that blocks may have had since the limits were looked at, up to [`ALARM`].
 pub const SPENT: usize = 2;
+/// 1 if an IRET was executed since the entry.
+pub const RETURNED: usize = 3;
 /// The first word of a tally.
 const FIRST: usize = 8;
 

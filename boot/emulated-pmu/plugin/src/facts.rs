@@ -58,6 +58,8 @@ pub struct Facts {
     pub branch: Option<Branch>,
     /// It is SYSCALL or SYSRET.
     pub is_system_call: bool,
+    /// It is IRET.
+    pub is_interrupt_return: bool,
     /// The repeated string operation that it is.
     pub repeated: Option<StringOperation>,
     /// The part of RCX that counts its elements.
@@ -83,6 +85,7 @@ impl Facts {
             end: End::Unknown,
             branch: None,
             is_system_call: false,
+            is_interrupt_return: false,
             repeated: None,
             count_mask: 0,
             touches: Vec::new(),
@@ -114,6 +117,7 @@ impl Facts {
             shape: Shape::of(instruction, &touches, end),
             branch,
             is_system_call,
+            is_interrupt_return: step::kind(instruction) == Kind::InterruptReturn,
             repeated,
             count_mask: StringOperation::count_mask(instruction),
             touches,

@@ -48,6 +48,8 @@ pub enum Action {
     Spend(Bound),
     /// The block's address is noted.
     NoteStart,
+    /// An IRET is executed.
+    Returned,
     /// The guest leaves after the instruction.
     Leave,
     /// Counts.
@@ -217,6 +219,9 @@ impl Plan {
     /// Callbacks on accesses, and on their being done.
     fn before(&mut self, block: &[Facts], index: usize) {
         let shape = block[index].shape;
+        if block[index].is_interrupt_return {
+            self.push(At::Before(index), Action::Returned);
+        }
         if block[index].repeated.is_some() && self.mode.contains(Mode::ACCESSES) {
             self.push(At::Before(index), Action::Element);
         }

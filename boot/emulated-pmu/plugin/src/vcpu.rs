@@ -6,7 +6,7 @@ mod qualified;
 
 pub use qualified::Passes;
 
-use crate::cells::{Cells, OPEN, SPENT, WHAT};
+use crate::cells::{Cells, OPEN, RETURNED, SPENT, WHAT};
 use crate::frame::{FRAME_WORDS, Stack};
 use crate::limit::Limits;
 use crate::memory::Memory;
@@ -134,6 +134,7 @@ impl Vcpu {
     pub fn reset(&mut self) {
         self.close();
         *self.word(SPENT) = 0;
+        *self.word(RETURNED) = 0;
         self.sums = Sums::NONE;
         self.string_ends = 0;
         self.limits = Limits::default();

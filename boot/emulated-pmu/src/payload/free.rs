@@ -1,6 +1,7 @@
 //! The guest while nothing is counted.
 
 use super::guest::Guest;
+use super::plugin::Plugin;
 use super::{breakpoint, bulk, events, exits, nested_paging, processors};
 use emulated_pmu::debug_registers::Which;
 use emulated_pmu::vmcb::Intercepts;
@@ -66,11 +67,10 @@ pub fn yields() -> Intercepts {
     if others { Intercepts::PAUSE } else { Intercepts::empty() }
 }
 
-/// While an NMI is being handled, its IRET must be seen, and while a frame leads past a breakpoint of the hypervisor's.
+/// While an NMI is being handled, its IRET must be seen: at once if another one waits, otherwise at the next exit, where the plugin tells
+/// it. Also while a frame leads past a breakpoint of the hypervisor's.
 pub fn returns(guest: &Guest) -> Intercepts {
-    if guest.nmi_blocked || guest.returns.are_awaited() {
-        Intercepts::IRET
-    } else {
-        Intercepts::empty()
-    }
+    let told = guest.plugin.as_ref().is_some_and(Plugin::sees_returns) && !guest.svm.runs_nested();
+    let ends_nmi = guest.nmi_blocked && (guest.nmi_pending || !told);
+    if ends_nmi || guest.returns.are_awaited() { Intercepts::IRET } else { Intercepts::empty() }
 }

@@ -166,6 +166,11 @@ impl Plugin {
         self.modes.current().sees_deliveries() && !processors::are_shared()
     }
 
+    /// Whether it sees the guest's IRETs: code is translated for something.
+    pub fn sees_returns(&self) -> bool {
+        !self.modes.current().is_empty()
+    }
+
     /// Whether it sees the delivery of page faults alone.
     pub fn sees_page_faults(&self) -> bool {
         self.modes.current().sees_page_faults() && !processors::are_shared()
@@ -238,7 +243,7 @@ impl Plugin {
             self.passed_instructions = if counts { sum } else { 0 };
         }
         let instructions = get!(string_ends).wrapping_sub(get!(string_starts));
-        Left { instructions, stopped: get!(stopped) != 0 }
+        Left { instructions, stopped: get!(stopped) != 0, returned: get!(returned) != 0 }
     }
 
     /// Whether the guest is at a repeated string instruction of which an iteration was the last thing that it did.
@@ -279,6 +284,8 @@ pub struct Left {
     pub instructions: u64,
     /// An NMI was requested, which may still wait.
     pub stopped: bool,
+    /// The guest began an IRET.
+    pub returned: bool,
 }
 
 /// The branch records of a guest run.

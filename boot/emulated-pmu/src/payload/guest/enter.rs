@@ -95,7 +95,11 @@ impl Guest {
             _ => [0; STACK_WORDS],
         };
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
-        let Left { instructions, stopped } = plugin.exit(&behind, place, stack, counts);
+        let Left { instructions, stopped, returned } = plugin.exit(&behind, place, stack, counts);
+        if returned && !self.nmi_pending && !self.svm.runs_nested() {
+            // Where one waits, the IRET is intercepted, and ends the handler when it is done.
+            self.nmi_blocked = false;
+        }
         if stopped {
             // It may have come as the exit, or wait after another one.
             events::take_own_nmi(self);
