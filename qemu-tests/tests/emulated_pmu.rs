@@ -200,7 +200,7 @@ fn an_interrupt_within_a_repeated_string_instruction_finds_rf_set() {
             icount: Icount::Shift(0),
             ..guest(model, "interrupted", counting)
         });
-        assert_eq!(names.len(), 18, "{model:?}: {names:?}");
+        assert_eq!(names.len(), 27, "{model:?}: {names:?}");
     }
 }
 

@@ -221,8 +221,8 @@ fn e1_misses_are_exact_in_random_programs_without_exits_for_page_faults() {
     random_programs_are_exact(&[EXIT_PAGE_FAULT], &MODELLED);
 }
 
-/// The plugin tells at the next exit that the handler of an NMI has returned: the guest need not leave for its IRET, which would be
-/// stepped then. Only where the next NMI waits already it does.
+/// The plugin reports at the next exit that the handler of an NMI has returned, so the guest does not exit for its IRET, which would
+/// be stepped then. It does only where the next NMI waits already.
 #[test]
 fn i3_handlers_of_nmis_return_without_an_exit() {
     const EXIT_IRET: &str = "0x74";

@@ -22,7 +22,7 @@
 
 pub mod apply;
 pub mod arrival;
-mod bound;
+pub mod bound;
 pub mod callbacks;
 pub mod calls;
 pub mod cells;

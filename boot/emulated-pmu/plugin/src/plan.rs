@@ -161,14 +161,9 @@ impl Plan {
     fn start(&mut self, block: &[Facts], ip: u16) {
         let nothing = self.mode.difference(Mode::LIMITS).is_empty();
         if self.mode.sees_deliveries() {
-            self.push(
-                At::Start,
-                match block[0].opened_string() {
-                    // Nearly always it goes on after an element that is done.
-                    Some(opened) => Action::Continued(opened),
-                    None => Action::Unfinished(ip),
-                },
-            );
+            // A string instruction nearly always continues after an element that is done.
+            let continued = block[0].opened_string().map(Action::Continued);
+            self.push(At::Start, continued.unwrap_or(Action::Unfinished(ip)));
             self.push(At::Start, Action::Close);
         } else if self.resolves() {
             self.push(At::Start, Action::Resolve(ip));

@@ -67,10 +67,11 @@ pub fn yields() -> Intercepts {
     if others { Intercepts::PAUSE } else { Intercepts::empty() }
 }
 
-/// While an NMI is being handled, its IRET must be seen: at once if another one waits, otherwise at the next exit, where the plugin tells
-/// it. Also while a frame leads past a breakpoint of the hypervisor's.
+/// While an NMI is being handled, its IRET must be seen: at once if another one waits, otherwise at the next exit, where the plugin
+/// reports it. Also while a frame leads past a breakpoint of the hypervisor's.
 pub fn returns(guest: &Guest) -> Intercepts {
-    let told = guest.plugin.as_ref().is_some_and(Plugin::sees_returns) && !guest.svm.runs_nested();
-    let ends_nmi = guest.nmi_blocked && (guest.nmi_pending || !told);
+    let reported =
+        guest.plugin.as_ref().is_some_and(Plugin::sees_returns) && !guest.svm.runs_nested();
+    let ends_nmi = guest.nmi_blocked && (guest.nmi_pending || !reported);
     if ends_nmi || guest.returns.are_awaited() { Intercepts::IRET } else { Intercepts::empty() }
 }
