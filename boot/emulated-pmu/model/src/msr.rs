@@ -211,6 +211,14 @@ pub const RANGES: &[(u32, u32)] = &[
     (AMD_IBS, AMD_IBS + 13),
 ];
 
+/// Whether a register is one of the uncore's that are modelled.
+pub(crate) const fn is_uncore(msr: u32) -> bool {
+    matches!(
+        msr,
+        UNCORE_CLOCK_CTRL | UNCORE_CLOCK | UNCORE_GLOBAL | UNCORE_ARB_CTR..=UNCORE_ARB_LAST
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Which register an MSR number is on a given model.
 
-use crate::model::{LbrKind, PmuKind, Spec};
+use crate::model::{LbrKind, PmuKind, Spec, ibs};
 use crate::msr;
-use crate::pmu::{energy, ibs, uncore};
 
 /// A register of the model. Aliases name the same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +98,8 @@ pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
         PmuKind::Amd(_) => amd(spec, msr),
         PmuKind::Absent => None,
     };
-    let energy = || energy::place(spec.energy.as_ref(), msr).map(Register::Energy);
-    let of_uncore = || (spec.uncore && uncore::is(msr)).then_some(Register::Uncore(msr));
+    let energy = || spec.energy.as_ref()?.place(msr).map(Register::Energy);
+    let of_uncore = || (spec.uncore && msr::is_uncore(msr)).then_some(Register::Uncore(msr));
     match found.or_else(|| lbr(spec, msr)).or_else(energy).or_else(of_uncore) {
         Some(register) => Place::InModel(register),
         None if passes(spec, msr) => Place::Elsewhere,
@@ -112,7 +111,7 @@ pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
 /// where it has no bit of ours.
 fn passes(spec: &Spec, msr: u32) -> bool {
     match spec.pmu {
-        _ if uncore::is(msr) => true,
+        _ if msr::is_uncore(msr) => true,
         PmuKind::Absent => matches!(
             msr,
             msr::DEBUGCTL | msr::MISC_ENABLE | msr::AMD_HWCR | msr::LAST_BRANCH_FROM..=msr::LER_TO
@@ -202,7 +201,9 @@ fn amd(spec: &Spec, msr: u32) -> Option<Register> {
         .or_else(|| index(msr, msr::AMD_LEGACY_CTL, 4).map(Selector))
         .or_else(|| index(msr, msr::AMD_LEGACY_CTR, 4).map(FullCounter))
         .or_else(|| if amd.extended { extended() } else { None })
-        .or_else(|| index(msr, msr::AMD_IBS, 14).filter(|at| ibs::present(amd.ibs, *at)).map(Ibs))
+        .or_else(|| {
+            index(msr, msr::AMD_IBS, 14).filter(|at| ibs::has_register(amd.ibs, *at)).map(Ibs)
+        })
 }
 
 fn lbr(spec: &Spec, msr: u32) -> Option<Register> {

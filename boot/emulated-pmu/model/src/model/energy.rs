@@ -32,6 +32,19 @@ pub const UPDATE: u32 = 20;
 /// The update at which every register goes through 0.
 pub const WRAP: u64 = 4096;
 
+/// Where the unit stands among the registers; the domains have the numbers after it.
+const UNIT: usize = 0;
+
+impl Energy {
+    /// The number of a register among those of energy.
+    pub(crate) fn place(&self, msr: u32) -> Option<usize> {
+        match msr == self.unit_register {
+            true => Some(UNIT),
+            false => Some(1 + self.domains.iter().position(|domain| domain.register == msr)?),
+        }
+    }
+}
+
 impl Domain {
     /// What the register reads after so many updates.
     #[must_use]

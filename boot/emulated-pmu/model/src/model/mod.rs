@@ -3,6 +3,7 @@
 mod amd;
 pub mod energy;
 mod hybrid;
+pub mod ibs;
 mod intel;
 pub(crate) mod pebs;
 mod spec;
@@ -13,7 +14,7 @@ pub(crate) use pebs::{
 };
 pub use spec::{
     Amd, ArchLbr, ArchPebs, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources,
-    Spec, SvmFeatures, Vendor, ibs,
+    Spec, SvmFeatures, Vendor,
 };
 use strum::{EnumCount, VariantArray};
 

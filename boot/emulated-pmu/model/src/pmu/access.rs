@@ -75,7 +75,7 @@ impl Pmu {
             // Shared with the processor beneath, or made of the other registers.
             Register::MiscEnable | Register::HardwareConfiguration | Register::Capabilities => {}
             Register::GlobalInUse | Register::InstructionsRetired => {}
-            Register::Ibs(n) if n == super::ibs::IBS_CTL => {}
+            Register::Ibs(n) if n == crate::model::ibs::CTL => {}
             Register::Energy(_) => {}
             register => drop(self.write(register, msr, value)?),
         }

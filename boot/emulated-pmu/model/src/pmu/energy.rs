@@ -1,21 +1,9 @@
 //! The registers of energy (RAPL): by the clock, whatever runs and whatever is counted.
 
 use super::Pmu;
-use crate::model::energy::{Domain, Energy, UPDATE};
+use crate::model::energy::{Domain, UPDATE};
 use crate::msr;
 use crate::mutation::Mutation;
-
-/// Where the unit stands among the registers of energy; the domains have the numbers after it.
-const UNIT: usize = 0;
-
-/// The number of a register among those of energy.
-pub(crate) fn place(energy: Option<&Energy>, msr: u32) -> Option<usize> {
-    let energy = energy?;
-    match msr == energy.unit_register {
-        true => Some(UNIT),
-        false => Some(1 + energy.domains.iter().position(|domain| domain.register == msr)?),
-    }
-}
 
 impl Pmu {
     /// Tells the time, in ticks of the guest's TSC, for the registers of energy. Tell it before each [`Pmu::read_msr`].

@@ -76,15 +76,6 @@ impl Uncore {
     }
 }
 
-/// Whether an MSR is one of these.
-pub(crate) const fn is(number: u32) -> bool {
-    matches!(
-        number,
-        msr::UNCORE_CLOCK_CTRL | msr::UNCORE_CLOCK | msr::UNCORE_GLOBAL | msr::UNCORE_ARB_CTR
-            ..=msr::UNCORE_ARB_LAST
-    )
-}
-
 impl Pmu {
     /// What a register of the uncore reads.
     pub(super) fn read_uncore(&self, number: u32) -> u64 {

@@ -8,7 +8,6 @@
 mod registers;
 mod sample;
 
-pub(crate) use registers::{IBS_CTL, present};
 pub use sample::{PageSize, Sampled};
 
 use super::Pmu;

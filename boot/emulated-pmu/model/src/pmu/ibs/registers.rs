@@ -10,8 +10,6 @@ use crate::pmu::gate::Which;
 /// IBS_CTL: the interrupt's entry of the extended local vector table, 0, and that this is valid, as firmware leaves it.
 const CONTROL: u64 = LVT_OFFSET_VALID;
 const LVT_OFFSET_VALID: u64 = 1 << 8;
-/// IBS_CTL among the registers.
-pub(crate) const IBS_CTL: usize = 10;
 /// OP_CTL and FETCH_CTL: the maximum count.
 const MAXIMUM: u64 = 0xFFFF;
 /// OP_CTL: upper bits of the maximum count.
@@ -27,19 +25,6 @@ const FETCH_RANDOM: u64 = 1 << 57;
 /// FETCH_CTL: latency, and what the fetch met, which are read-only.
 pub(super) const FETCH_STATUS: u64 =
     0xFFFF << 32 | 1 << 50 | 1 << 51 | 1 << 52 | 3 << 53 | 3 << 55 | 1 << 58 | 3 << 60;
-
-/// Which registers a processor with these features has.
-pub(crate) const fn present(features: u32, index: usize) -> bool {
-    let needed = match index {
-        0..=2 => features::FETCH,
-        3..=9 => features::OP,
-        IBS_CTL => features::AVAILABLE,
-        11 => features::BRANCH_TARGET,
-        12 => features::FETCH_EXTENDED,
-        _ => features::OP_DATA_4,
-    };
-    features & needed != 0
-}
 
 impl Pmu {
     /// Features that CPUID shows.
@@ -58,8 +43,8 @@ impl Pmu {
     pub(in crate::pmu) fn read_ibs(&self, index: usize) -> u64 {
         let value = self.ibs.registers[index];
         match index {
-            IBS_CTL if self.is(Mutation::IbsLvtOffsetInvalid) => 0,
-            IBS_CTL => CONTROL,
+            features::CTL if self.is(Mutation::IbsLvtOffsetInvalid) => 0,
+            features::CTL => CONTROL,
             _ if index == FETCH.control && self.ibs_runs(Which::IbsFetch) => {
                 value & !(MAXIMUM << FETCH_COUNT_AT)
                     | (self.ibs_count(Which::IbsFetch) >> 4 & MAXIMUM) << FETCH_COUNT_AT
@@ -88,7 +73,7 @@ impl Pmu {
         value: u64,
     ) -> Result<(), Fault> {
         match index {
-            IBS_CTL => return Err(Fault::ReadOnly { msr, value }),
+            features::CTL => return Err(Fault::ReadOnly { msr, value }),
             _ if index == FETCH.control => self.write_fetch_control(value),
             _ if index == OP.control => self.write_op_control(value),
             _ => self.ibs.registers[index] = value,
