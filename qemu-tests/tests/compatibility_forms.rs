@@ -4,8 +4,8 @@
 use pmu_model::Model;
 use qemu_tests::Guest;
 use xtask::cli::Boot;
+use xtask::forms::{FormRow, per_instruction, rows};
 use xtask::machine::Given;
-use xtask::render::forms::{FormRow, per_instruction, rows};
 
 /// Ring 0: registers, memory, flags, implicit registers, MMX, vectors, x87, and what only 32-bit code has.
 const RING_0: [&str; 30] = [

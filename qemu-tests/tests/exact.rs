@@ -8,8 +8,8 @@ use protocol::exact::DEFAULT_STEPS;
 use protocol::record::ExactResult;
 use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
+use xtask::disassembly::listed;
 use xtask::machine::Given;
-use xtask::render::exact::text;
 
 /// Value of each count that is not 0.
 fn counts(result: &ExactResult) -> Vec<(&str, f64)> {
@@ -53,7 +53,7 @@ fn counts_opcodes_and_listing_are_those_of_the_code() {
     let opcodes: Vec<_> = result.opcodes.iter().map(|count| count.event.as_str()).collect();
     let names = ["add", "call", "imul", "je", "jmp", "jne", "mov", "pop", "push", "ret", "xor"];
     assert_eq!(opcodes, names);
-    let listing: Vec<_> = result.listing.iter().map(|row| (row.offset, text(row))).collect();
+    let listing: Vec<_> = result.listing.iter().map(|row| (row.offset, listed(row))).collect();
     assert_eq!(listing[1], (1, "add [r14+0x8], rcx".to_string()));
     // UD2 is never executed.
     assert_eq!((listing.len(), result.listed), (11, 11));

@@ -33,7 +33,7 @@ fn n3_sixty_forms_have_latency_and_throughput_with_the_counts_of_their_code() {
         }
         assert!(result.metrics[2].deterministic, "{}", result.name);
     }
-    let rows = xtask::render::forms::rows(&ran.report);
+    let rows = xtask::forms::rows(&ran.report);
     let of = |wanted: &str| rows.iter().find(|row| row.form == wanted).unwrap();
     assert!(rows.iter().filter(|row| row.throughput.is_some()).count() >= 60);
     assert!(rows.iter().filter(|row| !row.latency.is_empty()).count() >= 50);

@@ -3,8 +3,8 @@
 use pmu_model::Model;
 use qemu_tests::{Guest, Ran};
 use xtask::cli::Boot;
+use xtask::forms::{FormRow, per_instruction, rows};
 use xtask::machine::Given;
-use xtask::render::forms::{FormRow, per_instruction, rows};
 
 fn run(forms: &[&str]) -> Ran {
     let forms: Vec<String> = forms.iter().map(|form| format!("{form:?}")).collect();

@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use crate::job::Overrides;
-use crate::render::Width;
+use crate::primitives::table::Width;
 use clap::{Args, ValueEnum};
 use protocol::serial::SerialPorts;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Machine code as text.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use protocol::record::ListedInstruction;
 use std::fmt::Write;
 
 /// The first instruction of `code`, which is at `address` and is code of so many `bits`, 64 or 32; from a report, so
@@ -69,6 +70,15 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(byte).collect()
 }
 
+/// The instruction as text. Its code comes from a serial line, so it may be anything.
+#[must_use]
+pub fn listed(row: &ListedInstruction) -> String {
+    let Some(bytes) = unhex(&row.bytes).filter(|bytes| !bytes.is_empty()) else {
+        return "?".to_string();
+    };
+    instruction(&bytes, row.offset.into(), row.bits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +109,21 @@ mod tests {
         assert_eq!(all(&code, 0, 32, 1)[0].text, "dec eax");
         assert_eq!(hex(&code), "4889c80f0bff");
         assert_eq!(all(&[], 0, 64, 9), []);
+    }
+
+    #[test]
+    fn instructions_are_written_with_their_place_as_address() {
+        let row = |bytes: &str| ListedInstruction {
+            offset: 16,
+            bytes: bytes.into(),
+            value: 1.0,
+            bits: 64,
+            ..ListedInstruction::default()
+        };
+        assert_eq!(listed(&row("480fafc0")), "imul rax, rax");
+        assert_eq!(listed(&row("75ee")), "jne 0x0");
+        assert_eq!(listed(&row("zz")), "?");
+        assert_eq!(listed(&row("\u{e9}")), "?");
+        assert_eq!(listed(&row("")), "?");
     }
 }

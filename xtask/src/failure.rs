@@ -3,11 +3,11 @@
 use crate::benchmarks::BenchmarkError;
 use crate::build::BuildError;
 use crate::compare::CompareError;
+use crate::document::DocumentError;
 use crate::events::EventsError;
 use crate::job::JobError;
 use crate::lab::LabError;
 use crate::machine::MachineError;
-use crate::page::PageError;
 use crate::qr::QrError;
 use crate::recording::RecordingError;
 use crate::setup::SetupError;
@@ -37,7 +37,7 @@ pub enum Failure {
     Compare(#[from] CompareError),
     /// A report cannot be read.
     #[error(transparent)]
-    Page(#[from] PageError),
+    Page(#[from] DocumentError),
     /// An argument is wrong in a way that the command line's grammar cannot tell.
     #[error("{0}")]
     Usage(String),
@@ -109,7 +109,7 @@ impl Failure {
 
     /// Prints the failure to standard error.
     pub fn print(&self) {
-        let style = crate::render::style::ERROR;
+        let style = crate::primitives::style::ERROR;
         let text = self.to_string();
         output::say_styled(&format!("{style}error{style:#}: {}", printable_lines(&text)));
     }

@@ -6,9 +6,9 @@ use pmu_model::Model;
 use protocol::record::{ErrorCode, ExactResult, SnippetResult};
 use qemu_tests::{Guest, direct};
 use xtask::cli::Boot;
+use xtask::disassembly::listed;
 use xtask::machine::Given;
 use xtask::machine::devices::Cpus;
-use xtask::render::exact::text;
 
 /// The median of an event, if it was counted.
 fn median(result: &SnippetResult, event: &str) -> Option<f64> {
@@ -89,7 +89,7 @@ fn t6_the_listing_shows_each_instruction_as_what_it_was_executed_as() {
     let (mixed, ..) = there_and_back(0);
     let ran = direct(&format!("[[snippet]]\nunroll = 2\nexact = true\nasm = '''\n{mixed}\n'''\n"));
     let result = ran.ends_with(0).report.exact().next().unwrap();
-    let rows: Vec<_> = result.listing.iter().map(|row| (row.bits, text(row))).collect();
+    let rows: Vec<_> = result.listing.iter().map(|row| (row.bits, listed(row))).collect();
     let has = |bits, part: &str| rows.iter().any(|row| row.0 == bits && row.1.starts_with(part));
     for (bits, part) in [(64, "push rax"), (64, "nop"), (32, "inc eax"), (32, "push eax")] {
         assert!(has(bits, part), "{part}: {rows:?}");

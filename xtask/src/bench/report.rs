@@ -1,10 +1,8 @@
 //! The figures as a table and as JSON.
 
 use super::boots::median;
-use crate::render::{
-    number,
-    table::{Width, empty, fit},
-};
+use crate::primitives::number;
+use crate::primitives::table::{Width, empty, fit};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 

@@ -124,7 +124,7 @@ pub enum LabFormat {
 impl LabOutput {
     /// How wide the tables may be, as for one machine's report.
     #[must_use]
-    pub fn width(&self) -> crate::render::Width {
+    pub fn width(&self) -> crate::primitives::table::Width {
         Output { out: self.out.clone(), ..Output::default() }.width()
     }
 }

@@ -8,9 +8,9 @@ mod rows;
 
 use crate::build::Tree;
 use crate::output::say_styled;
+use crate::primitives::style::{ERROR, GOOD, WARNING, paint};
 use crate::process::said;
 use crate::progress::Work;
-use crate::render::style::{ERROR, GOOD, WARNING, paint};
 use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Toolchain};
 use crate::text::printable_lines;

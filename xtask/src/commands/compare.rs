@@ -7,7 +7,7 @@ use crate::compare::limits::{self, LimitsFile};
 use crate::compare::render::render;
 use crate::compare::saved::Saved;
 use crate::compare::{Comparison, Limits, compare};
-use crate::render::Width;
+use crate::primitives::table::Width;
 use crate::{Result, output, page};
 use std::path::Path;
 

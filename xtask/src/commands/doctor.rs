@@ -3,7 +3,7 @@
 use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
 use crate::parts;
-use crate::render::style::{ERROR, FAINT, GOOD, paint};
+use crate::primitives::style::{ERROR, FAINT, GOOD, paint};
 use crate::setup::{self, Need, Status, Toolchain, qemu};
 use crate::{Failure, Result, output};
 use std::fmt::Write;

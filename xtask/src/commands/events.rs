@@ -9,7 +9,7 @@ use crate::events::encodings::{DecodedRow, EncodedRow, decoded, encoded};
 use crate::events::list::{self, CpuRow, EventRow, GenericRow};
 use crate::events::plan::{PlanRow, planned};
 use crate::events::{CpuName, EventsError, cpu, user, wildcards};
-use crate::render::Width;
+use crate::primitives::table::Width;
 use crate::{Result, output};
 use events::tables::{Core, Tables};
 use metrics::MetricRow;

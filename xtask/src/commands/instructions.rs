@@ -4,7 +4,7 @@ use crate::cli::{Instructions, InstructionsFormat};
 use crate::compare::baseline::{Baselines, file_of};
 use crate::instructions::{self, Table};
 use crate::job::form::catalog::Selection;
-use crate::render::Width;
+use crate::primitives::table::Width;
 use crate::{Failure, Result, output, page};
 use protocol::bits::Bits;
 use std::path::PathBuf;

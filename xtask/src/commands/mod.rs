@@ -24,10 +24,11 @@ pub mod vm;
 
 use crate::cli::{Command, Output, Project, User};
 use crate::collect::Report;
+use crate::context::Context;
 use crate::plots;
-use crate::render::{Context, render};
+use crate::render::render;
 use crate::samples::{Profile, folded, pprof};
-use crate::{Failure, Result, output};
+use crate::{Failure, Result, exit_code, output};
 use std::fs;
 use std::path::Path;
 
@@ -124,5 +125,5 @@ fn deliver_text(report: &Report, context: &Context, wanted: &Output, text: &str)
         }
         None => output::print(text)?,
     }
-    Ok(context.exit_code(report))
+    Ok(exit_code::of(context, report))
 }

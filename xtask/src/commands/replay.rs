@@ -5,8 +5,8 @@ use super::write_text;
 use crate::cli::{self, Emulated, Machine, Pmu, Replay, ReplayFormat};
 use crate::job::{self, Purpose};
 use crate::machine::{Host, MachineError, accel};
+use crate::primitives::table::Width;
 use crate::recording::Recorded;
-use crate::render::Width;
 use crate::{Failure, Result, interrupt, output, page, replay, setup};
 use protocol::limits::MAX_CHECKS;
 

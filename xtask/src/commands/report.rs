@@ -2,7 +2,8 @@
 
 use crate::cli::ReportArguments;
 use crate::compare::baseline::{Baselines, file_of};
-use crate::page::{self, Document};
+use crate::document::Document;
+use crate::page;
 use crate::{Failure, Result, output};
 use std::path::{Path, PathBuf};
 

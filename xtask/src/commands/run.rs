@@ -22,15 +22,16 @@ use super::check_output;
 use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::console::{Driver, Script, typed};
+use crate::context::Tools;
+use crate::forecast;
 use crate::honest::Certificate;
-use crate::job::{Packed, forecast};
+use crate::job::Packed;
+use crate::kinds::places;
 use crate::machine::devices::{MAX_EMULATED, least_memory};
 use crate::machine::{self, Choice, Given, Host, accel, pmu_log};
 use crate::metrics::evaluate;
-use crate::program::places;
-use crate::render::Tools;
 use crate::setup::{self, Need, Toolchain};
-use crate::{Failure, Result, interrupt, output, verdict};
+use crate::{Failure, Result, exit_code, interrupt, output, verdict};
 use emulated::{has_plugin, has_pmu, trusted};
 use files::{check_kept, inputs};
 use load::{in_form, load};
@@ -157,7 +158,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
         gate::without_values(&mut report, &unasked);
     }
     let page = match &text {
-        Some(text) => gate.page(text, context.exit_code(&report))?,
+        Some(text) => gate.page(text, exit_code::of(&context, &report))?,
         None => None,
     };
     let code = self::report(&report, context, &arguments.output, page)?;

@@ -1,8 +1,8 @@
 //! One figure of both reports: what it came to, and whether that is for the worse.
 
-use super::figures::{Figure, Spread};
-use super::limits::{Limit, Worse};
 use super::statistics::{Interval, Test};
+use crate::kinds::figures::{Figure, Spread};
+use crate::limits::{Limit, Worse};
 use serde::Serialize;
 
 /// What became of a figure.

@@ -10,7 +10,6 @@
 
 pub mod baseline;
 mod error;
-pub mod figures;
 pub mod judge;
 pub mod limits;
 mod near;
@@ -22,10 +21,10 @@ pub mod setting;
 pub mod statistics;
 
 pub use error::{CompareError, ReportError};
-pub(crate) use limits::LimitParts;
-pub use limits::{LimitTable, Limits, has_wildcards};
+pub use limits::Limits;
 pub use result::{Comparison, FigureCompared, ItemCompared, ItemState, TestUsed};
 
+use crate::limits::fits;
 use judge::Outcome;
 use pairs::pairs;
 use saved::Saved;
@@ -113,7 +112,7 @@ fn notes(
     }
     // A job goes to machines that have no such figure; a file is for these two reports.
     let all: BTreeSet<&str> = known.iter().flat_map(|(_, figures)| figures).copied().collect();
-    for name in limits.job.names().filter(|name| !all.iter().any(|one| limits::fits(name, one))) {
+    for name in limits.job.names().filter(|name| !all.iter().any(|one| fits(name, one))) {
         notes.push(format!("the job's limit of `{name}` has no effect in these reports"));
     }
     notes

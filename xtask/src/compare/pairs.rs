@@ -3,11 +3,12 @@
 mod figure;
 
 use super::error::CompareError;
-use super::figures::{Figure, Item};
-use super::limits::{LimitTable, Limits};
+use super::limits::Limits;
 use super::saved::{Failed, Saved};
 use super::statistics::Test;
 use super::{ItemCompared, ItemState};
+use crate::kinds::figures::{Figure, Item};
+use crate::limits::LimitTable;
 use figure::FigurePair;
 use std::collections::{HashMap, VecDeque};
 

@@ -1,9 +1,10 @@
 //! Reading what `--format json` and `--save-baseline` wrote.
 
 use super::error::{CompareError, ReportError};
-use super::figures::{self, Item};
+use crate::context::Tools;
+use crate::document::VERSION;
 use crate::job::About;
-use crate::render::{Tools, json};
+use crate::kinds::figures::{self, Item};
 use crate::verdict;
 use protocol::PROTOCOL_VERSION;
 use protocol::record::{ErrorCode, Machine, Record, Verdict};
@@ -100,7 +101,7 @@ fn of(bytes: &[u8], source: &str) -> Result<Saved, ReportError> {
     }
     // A later version may have changed everything else.
     let version = value.get("report").and_then(Value::as_u64).unwrap_or_default();
-    newer("report", version, json::VERSION)?;
+    newer("report", version, VERSION)?;
     let document =
         Document::deserialize(value).map_err(|error| ReportError::Document(error.to_string()))?;
     debug_assert_eq!(document.report, version);

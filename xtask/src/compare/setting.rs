@@ -1,7 +1,7 @@
 //! What two reports differ in in addition to their figures: machine, PMU, job, tools.
 
-use super::figures::TICKS;
 use super::saved::Saved;
+use crate::kinds::figures::TICKS;
 use protocol::record::{Machine, PmuArchitecture};
 use serde::Serialize;
 

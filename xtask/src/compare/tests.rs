@@ -274,8 +274,8 @@ proptest! {
         text.splice(start..end, to.into_bytes());
         let Ok(new) = saved::parse(&text, "new") else { return Ok(()) };
         let Ok(comparison) = compare(&saved(&old), &new, &Limits::default(), 0.99) else { return Ok(()) };
-        let _ = render::render(&comparison, crate::cli::CompareFormat::Table, true, crate::render::Width::default());
-        let _ = render::render(&comparison, crate::cli::CompareFormat::Json, true, crate::render::Width::default());
+        let _ = render::render(&comparison, crate::cli::CompareFormat::Table, true, crate::primitives::table::Width::default());
+        let _ = render::render(&comparison, crate::cli::CompareFormat::Json, true, crate::primitives::table::Width::default());
     }
 
     #[test]

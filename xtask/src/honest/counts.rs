@@ -3,7 +3,7 @@
 use super::experiments::{self, EXITS};
 use super::{Base, Cause, Class, Finding, Lie, Shown};
 use crate::collect::Report;
-use crate::render::number;
+use crate::primitives::number;
 use protocol::record::{Metric, SnippetResult};
 
 /// One event in one experiment.

@@ -144,7 +144,7 @@ impl Class {
     /// In words.
     #[must_use]
     pub fn words(&self) -> String {
-        use crate::render::number;
+        use crate::primitives::number;
         match *self {
             Self::Exact => "exact".to_string(),
             Self::ExactUpTo { added, per } => {

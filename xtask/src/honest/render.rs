@@ -1,8 +1,8 @@
 //! The certificate as a table, as test points and as rows.
 
 use super::{Certificate, Finding};
-use crate::render::style::{ERROR, GOOD, STRONG, paint};
-use crate::render::table::{Width, empty, fit};
+use crate::primitives::style::{ERROR, GOOD, STRONG, paint};
+use crate::primitives::table::{Width, empty, fit};
 use std::fmt::Write;
 
 /// The certificate in one sentence.

@@ -3,8 +3,8 @@
 use super::Table;
 use super::state::{self, Lack, Line, State};
 use crate::collect::Report;
+use crate::forms::{FormRow, rows};
 use crate::job::form::Case;
-use crate::render::forms::{FormRow, rows};
 use protocol::record::ErrorCode;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
 //! One form of the table.
 
+use crate::forms::{Latency, Throughput};
 use crate::job::form::catalog::{self, Entry};
 use crate::ports::Found;
-use crate::render::forms::{Latency, Throughput};
 use serde::Serialize;
 
 /// One instruction form.

@@ -182,7 +182,7 @@ fn d2_the_forms_for_programs_have_all_of_it() {
     assert_eq!(value["machine"]["brand"], "A");
     assert_eq!(value["forms"][0]["state"]["is"], "measured");
     assert_eq!(value["forms"][0]["same_register"], 1.0);
-    let text = super::table(&table, crate::render::Width::default());
+    let text = super::table(&table, crate::primitives::table::Width::default());
     assert!(text.contains("add r64, r64") && text.contains("in cycles"), "{text}");
 }
 

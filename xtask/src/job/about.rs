@@ -6,7 +6,7 @@ pub use code::AboutCode;
 use super::Packed;
 use super::errors::Place;
 use super::file::JobFile;
-use crate::compare::LimitTable;
+use crate::limits::LimitTable;
 use protocol::job::{Item, Memory, Snippet};
 use protocol::limits::MAX_LISTED_RUNS;
 use protocol::memory::Fill;

@@ -1,7 +1,7 @@
 //! What an item has to come to: `expect` and `allow-uncounted`.
 
-use crate::compare::{LimitTable, has_wildcards};
 use crate::events::EventText;
+use crate::limits::{LimitTable, has_wildcards};
 use events::parse::parse_list;
 use iced_x86::Mnemonic;
 use protocol::criteria::{Bounds, Criteria, Expect, TSC};

@@ -9,7 +9,7 @@ use super::function::Programs;
 use super::memory::{self, MemoryFile};
 use super::schema::{ExpectText, SizeText};
 use super::workload::place;
-use crate::compare::LimitTable;
+use crate::limits::LimitTable;
 use protocol::facts::{Facts, Parts, Watch};
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};

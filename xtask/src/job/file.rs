@@ -1,6 +1,7 @@
 //! The job file.
 
 mod forms;
+mod kinds;
 mod lines;
 mod raw;
 mod read;

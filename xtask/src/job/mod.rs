@@ -14,7 +14,6 @@ pub mod exact;
 pub mod expect;
 pub mod facts;
 pub mod file;
-pub mod forecast;
 pub mod form;
 pub mod function;
 pub mod history;
@@ -42,13 +41,12 @@ pub use pack::pack;
 use pack::{SOURCES, pack_with, sources};
 
 use crate::events::{CpuName, EventText, check, user};
-use crate::kinds;
 use crate::metrics::Target;
 use crate::metrics::request::Ask;
 use crate::program::Linked;
 use ::events::pack::PERFMON_LICENSE;
 use protocol::authentication::Key;
-use protocol::job::{Item, Job};
+use protocol::job::Job;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use sample::TaskCode;
 use std::path::Path;
@@ -113,25 +111,6 @@ impl Packed {
             metrics: Vec::new(),
             known,
         })
-    }
-
-    /// MiB that its programs take in the machine: in the ramdisk, and a copy for each processor or task that runs one.
-    #[must_use]
-    pub fn program_mib(&self) -> u32 {
-        let copies = |number: u16| {
-            let of = |item: &Item| match item.part().workload() {
-                Some(workload) => {
-                    workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
-                }
-                None => kinds::planned(item).copies(self.cpus).into(),
-            };
-            self.job.items.iter().map(of).max().unwrap_or(0) + 1
-        };
-        let one = |(number, program): (u16, &Linked)| {
-            copies(number) * program.memory + program.bytes.len() as u64
-        };
-        let bytes: u64 = (0..).zip(&self.programs).map(one).sum();
-        u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX)
     }
 
     /// A job without tables, for tests.

@@ -2,7 +2,7 @@
 
 use super::*;
 use protocol::bits::Bits;
-use protocol::job::LoopCounter;
+use protocol::job::{Item, LoopCounter};
 
 fn packed(text: &str) -> Result<Job<'static>, String> {
     let file = file::parse(text, "x.toml").map_err(|error| error.to_string())?;

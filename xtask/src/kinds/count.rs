@@ -1,39 +1,31 @@
 //! Events that are counted while tasks run.
 
-use super::{Compared, Page, Planned, Shown};
-use crate::collect::Report;
-use crate::compare::figures::counted;
-use crate::job::forecast::{STEPPED_A_SECOND, Slow, Steps, of_tasks};
-use crate::page::Document;
-use crate::page::items::counted as page;
-use crate::program::places::Names;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::Point;
-use crate::render::{self, Context};
-use protocol::job::Count;
-use protocol::record::CountResult;
+mod over_time;
+pub(crate) mod page;
+pub(crate) mod text;
 
-impl Planned for Count<'_> {
-    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
-        let sets = self.all_sets();
-        let events = sets.iter().flat_map(|set| set.requests.iter().map(|one| &*one.event));
-        let (instructions, why) = (of_tasks(&self.workload), slow.first(events)?);
-        Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
-    }
-}
+use super::figures::counted;
+use super::{Compared, Page, Shown, energy, uncore};
+use crate::collect::Report;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::Point;
+use crate::program::places::Names;
+use protocol::record::CountResult;
 
 impl Shown for CountResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::count::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
-        render::count::point(self)
+        text::point(self)
     }
 
     fn csv(&self, report: &Report, verdict: &str) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (event, value) in render::count::rows(self) {
+        for (event, value) in text::rows(self) {
             let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
             let mut fields = vec![self.item.to_string(), self.name.clone(), event];
             fields.extend(std::iter::repeat_n(figure, 4));
@@ -43,13 +35,13 @@ impl Shown for CountResult {
             fields.extend(["1".into(), "1".into(), verdict.into()]);
             rows.push(fields);
         }
-        for (event, raw) in render::count::series::rows(self) {
+        for (event, raw) in text::series::rows(self) {
             let mut fields = vec![self.item.to_string(), self.name.clone(), event];
             fields.extend(std::iter::repeat_n(raw.to_string(), 4));
             fields.extend(["1", "1", "true", "1", "1", verdict].map(String::from));
             rows.push(fields);
         }
-        for (event, count, whole) in render::count::console::counts(report, self) {
+        for (event, count, whole) in text::console::counts(report, self) {
             let figure = count.map_or(String::new(), |count| count.to_string());
             let mut fields = vec![self.item.to_string(), self.name.clone(), event];
             fields.extend(std::iter::repeat_n(figure, 4));
@@ -57,9 +49,9 @@ impl Shown for CountResult {
             fields.extend(["1".into(), "1".into(), verdict.into()]);
             rows.push(fields);
         }
-        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
-        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
-        rows.extend(csv::uncounted(self.item, &self.name, render::count::all_uncounted(self)));
+        rows.extend(energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(uncore::rows((self.item, &self.name), &self.uncore, verdict));
+        rows.extend(csv::uncounted(self.item, &self.name, text::all_uncounted(self)));
         for set in &self.sets {
             let what = match (&set.evicted, &set.refused) {
                 (Some(_), _) => "evicted",

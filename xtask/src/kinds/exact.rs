@@ -1,29 +1,22 @@
 //! Exact mode: a snippet stepped instruction by instruction.
 
-use super::{Compared, Page, Planned, Shown};
-use crate::collect::Report;
-use crate::compare::figures::measured;
-use crate::job::forecast::{Slow, Steps, TRAPPED_A_SECOND, of_body, sizes};
-use crate::page::Document;
-use crate::page::items::{self, PageFigure, exact};
-use crate::program::places::Names;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::{Data, Point};
-use crate::render::{self, Context};
-use protocol::job::Exact;
-use protocol::record::ExactResult;
+pub(crate) mod page;
+pub(crate) mod text;
 
-impl Planned for Exact<'_> {
-    fn steps(&self, _slow: &Slow, _cpus: u32) -> Option<Steps> {
-        let once = |copies| of_body(&self.snippet, copies).min(self.steps);
-        let instructions = sizes(&self.snippet).map(once).iter().sum();
-        Some(Steps { instructions, rate: TRAPPED_A_SECOND, why: "exact mode".to_string() })
-    }
-}
+use super::figures::measured;
+use super::page::{PageFigure, general};
+use super::{Compared, Page, Shown};
+use crate::collect::Report;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::{Data, Point};
+use crate::program::places::Names;
+use protocol::record::ExactResult;
 
 impl Shown for ExactResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::exact::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
@@ -58,13 +51,13 @@ impl Shown for ExactResult {
 
     fn page(&self, _document: &Document) -> Page {
         // It has its own listing.
-        Page { kind: "exact", parts: exact::parts(self), open: false, lists_code: true }
+        Page { kind: "exact", parts: page::parts(self), open: false, lists_code: true }
     }
 
     // Mnemonics stand in the listing, and what did not happen nowhere.
     fn page_figures(&self, document: &Document) -> Vec<PageFigure> {
         let is_opcode = |name: &str| self.opcodes.iter().any(|one| one.event == name);
-        items::general(document, self.compared(document.steady()), |figure| {
+        general(document, self.compared(document.steady()), |figure| {
             figure.value != 0.0 && !is_opcode(&figure.name)
         })
     }

@@ -1,23 +1,21 @@
 //! Fact sheets.
 
-use super::{Compared, Page, Planned, Shown};
+pub(crate) mod page;
+pub(crate) mod text;
+
+use super::figures::measured;
+use super::{Compared, Page, Shown};
 use crate::collect::Report;
-use crate::compare::figures::measured;
-use crate::page::Document;
-use crate::page::items::facts;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::{Data, Point};
-use crate::render::{self, Context};
-use protocol::job::Facts;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::{Data, Point};
 use protocol::kinds::ItemRecord as _;
 use protocol::record::FactsResult;
 
-// Where loads take time, the emulated PMU counts their cycles at full speed.
-impl Planned for Facts<'_> {}
-
 impl Shown for FactsResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::facts::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
@@ -48,6 +46,6 @@ impl Shown for FactsResult {
     }
 
     fn page(&self, _document: &Document) -> Page {
-        Page { kind: "facts", parts: facts::parts(self), open: true, lists_code: false }
+        Page { kind: "facts", parts: page::parts(self), open: true, lists_code: false }
     }
 }

@@ -1,42 +1,31 @@
 //! Histories: a snippet looked at cycle by cycle.
 
-use super::{Compared, Page, Planned, Shown};
-use crate::collect::Report;
-use crate::compare::figures::measured;
-use crate::job::forecast::{STEPPED_A_SECOND, Slow, Steps, of_body, texts};
-use crate::page::Document;
-use crate::page::items::{self, PageFigure, history};
-use crate::program::places::Names;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::Point;
-use crate::render::{self, Context};
-use protocol::job::History;
-use protocol::record::HistoryResult;
+pub(crate) mod page;
+pub(crate) mod text;
 
-impl Planned for History<'_> {
-    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
-        let snippet = &self.snippet;
-        let why = slow.first(texts(snippet).chain([&*self.clock]))?;
-        // A row ends the run when the clock has come so far: on average half of the body.
-        let runs = self.rows().saturating_mul(snippet.runs.into());
-        let body = of_body(snippet, snippet.unroll.into());
-        let instructions = runs.saturating_mul(body) / 2;
-        Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
-    }
-}
+use super::figures::measured;
+use super::page::{PageFigure, general};
+use super::{Compared, Page, Shown};
+use crate::collect::Report;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::Point;
+use crate::program::places::Names;
+use protocol::record::HistoryResult;
 
 impl Shown for HistoryResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::history::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
-        render::history::point(self)
+        text::point(self)
     }
 
     fn csv(&self, _report: &Report, verdict: &str) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (event, [median, min, max], agree) in render::history::figures(self) {
+        for (event, [median, min, max], agree) in text::figures(self) {
             let mut fields = vec![self.item.to_string(), self.name.clone(), event];
             fields.extend([median.to_string(), min.to_string()]);
             // A mean of medians would be of little use.
@@ -54,12 +43,12 @@ impl Shown for HistoryResult {
     }
 
     fn page(&self, _document: &Document) -> Page {
-        Page { kind: "history", parts: history::parts(self), open: true, lists_code: false }
+        Page { kind: "history", parts: page::parts(self), open: true, lists_code: false }
     }
 
     // Rows stand in the plot.
     fn page_figures(&self, document: &Document) -> Vec<PageFigure> {
-        items::general(document, self.compared(document.steady()), |figure| {
+        general(document, self.compared(document.steady()), |figure| {
             !figure.name.contains(", row ")
         })
     }

@@ -1,73 +1,41 @@
-//! The kinds of items on the host, one module each: what a kind takes to run, and how its result looks in every form.
+//! The kinds of items on the host, one module each: how a kind's result looks in every form.
 //!
-//! The table of kinds is [`protocol::kinds!`]. A kind implements [`Planned`] for its job part and [`Shown`] for its record;
-//! every command, forecast, form and comparison reaches it through these two. What a kind is called in job files stands in
-//! the table `sections` here.
+//! The table of kinds is [`protocol::kinds!`]. A kind implements [`Shown`] for its record; every command, form and comparison
+//! reaches it through this. In its module, `text` is what terminals show of it, and `page` what pages do.
+//!
+//! - [`figures`] are what is compared; [`mod@page`] is what parts of pages are made of; [`places`] names code.
+//! - [`energy`], [`uncore`] and [`moves`] are shown of several kinds.
 
-mod conformance;
-mod count;
+pub(crate) mod count;
+pub(crate) mod energy;
 mod exact;
 mod facts;
-mod history;
-mod processors;
+pub(crate) mod figures;
+pub(crate) mod history;
+pub(crate) mod moves;
+pub(crate) mod page;
+pub(crate) mod places;
+pub(crate) mod processors;
 mod sample;
-mod snippet;
-mod tasks;
+pub(crate) mod snippet;
+pub(crate) mod tasks;
+pub(crate) mod uncore;
 
 use crate::collect::Report;
-use crate::compare::figures::{self, Figure};
-use crate::job::forecast::{Slow, Steps};
-use crate::page::Document;
-use crate::page::items::{self, PageFigure};
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::Row;
+use crate::primitives::point::Point;
 use crate::program::places::Names;
-use crate::render::Context;
-use crate::render::csv::Row;
-use crate::render::tap::point::Point;
 use comfy_table::Cell;
+use figures::Figure;
 use html_report::model::Part;
-use protocol::job::Item;
+use page::PageFigure;
 use protocol::kinds::ItemRecord;
 use protocol::record::{
     CountResult, ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Record,
     SampleResult, SnippetResult, TasksResult,
 };
-
-/// Calls a macro with the table of what stands in a job file: key, what is read, and what is decided of it. Those that stand for
-/// snippets are decided by themselves; all others become items after them, in this order.
-macro_rules! sections {
-    ($with:ident!()) => {
-        $with! {
-            /// Pieces of code to measure.
-            snippet: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
-            /// Workloads: tasks that a timer switches between.
-            run: crate::job::run::RawRun, "Vec<crate::job::run::RawRun>" => runs: crate::job::run::RunFile;
-            /// Instruction forms, each measured for latency and throughput.
-            characterise: crate::job::file::RawForms, "Vec<crate::job::file::RawForms>";
-            /// Events that are counted while tasks run.
-            count: crate::job::count::RawCount, "Vec<crate::job::count::RawCount>" => counts: crate::job::count::CountFile;
-            /// Code that runs on several processors at the same time.
-            processors: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
-            /// What the processor's caches and TLBs are.
-            facts: crate::job::facts::RawFacts, "Vec<crate::job::facts::RawFacts>" => fact_sheets: crate::job::facts::FactsFile;
-            /// Code that is sampled while it runs.
-            sample: crate::job::sample::RawSample, "Vec<crate::job::sample::RawSample>" => samples: crate::job::sample::SampleFile;
-        }
-    };
-}
-pub(crate) use sections;
-
-/// What is known of an item before it runs.
-pub trait Planned {
-    /// The instructions that it steps, at least, on `cpus` processors; `None`: it runs at full speed.
-    fn steps(&self, _slow: &Slow, _cpus: u32) -> Option<Steps> {
-        None
-    }
-
-    /// Processors of `cpus` that run its code at the same time, each with a copy.
-    fn copies(&self, _cpus: u32) -> u32 {
-        1
-    }
-}
 
 /// What the result of an item looks like.
 pub trait Shown: ItemRecord {
@@ -95,7 +63,7 @@ pub trait Shown: ItemRecord {
 
     /// Its figures on the page.
     fn page_figures(&self, document: &Document) -> Vec<PageFigure> {
-        items::general(document, self.compared(document.steady()), |_| true)
+        page::general(document, self.compared(document.steady()), |_| true)
     }
 
     /// The figures with a spread, for how well the report repeats.
@@ -136,17 +104,6 @@ pub struct Page {
     pub lists_code: bool,
 }
 
-macro_rules! of_item {
-    (($item:expr)
-        items { $($(#[$item_doc:meta])* $name:ident($part:ident),)* }
-        results $results:tt
-    ) => {
-        match $item {
-            $(Item::$name(part) => part,)*
-        }
-    };
-}
-
 macro_rules! of_record {
     (($record:expr)
         items $items:tt
@@ -166,12 +123,6 @@ macro_rules! all_sections {
     ) => {
         [$(<$result as Shown>::section($report, $context),)*].concat()
     };
-}
-
-/// What is known of an item before it runs.
-#[must_use]
-pub fn planned<'i>(item: &'i Item) -> &'i dyn Planned {
-    protocol::kinds!(of_item!(item))
 }
 
 /// The result of an item, if the record is one.

@@ -1,30 +1,20 @@
 //! Snippets that run on several processors at once.
 
-use super::{Compared, Page, Planned, Shown};
+pub(crate) mod page;
+pub(crate) mod text;
+
+use super::figures::measured;
+use super::{Compared, Page, Shown};
 use crate::collect::Report;
-use crate::compare::figures::measured;
-use crate::job::forecast::{Slow, Steps};
-use crate::page::Document;
-use crate::page::items::processors;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::{Data, Point};
-use crate::render::{self, Context};
-use protocol::job::Processors;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::{Data, Point};
 use protocol::record::{Metric, ProcessorsResult};
-
-impl Planned for Processors<'_> {
-    fn steps(&self, slow: &Slow, cpus: u32) -> Option<Steps> {
-        slow.of_runs(&self.snippet, if self.cpu.is_some() { 1 } else { cpus.into() })
-    }
-
-    fn copies(&self, cpus: u32) -> u32 {
-        cpus
-    }
-}
 
 impl Shown for ProcessorsResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::processors::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
@@ -55,7 +45,7 @@ impl Shown for ProcessorsResult {
     }
 
     fn page(&self, _document: &Document) -> Page {
-        Page { kind: "processors", parts: processors::parts(self), open: true, lists_code: false }
+        Page { kind: "processors", parts: page::parts(self), open: true, lists_code: false }
     }
 
     fn metrics(&self) -> Vec<&Metric> {

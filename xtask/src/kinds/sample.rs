@@ -1,28 +1,20 @@
 //! Workloads that are sampled while they run.
 
-use super::{Compared, Page, Planned, Shown};
+pub(crate) mod page;
+pub(crate) mod text;
+
+use super::figures::counted;
+use super::{Compared, Page, Shown, energy, uncore};
 use crate::collect::Report;
-use crate::compare::figures::counted;
-use crate::job::forecast::{STEPPED_A_SECOND, Slow, Steps, of_tasks};
-use crate::page::Document;
-use crate::page::items::sampled;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::{Data, Point};
 use crate::program::places::Names;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::{Data, Point};
-use crate::render::{self, Context};
 use crate::samples::memory::class;
 use crate::samples::{Profile, data, retired};
-use protocol::job::Sampling;
 use protocol::kinds::ItemRecord;
 use protocol::record::{SampleResult, SampledCount};
-
-impl Planned for Sampling<'_> {
-    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
-        let why = slow.first(self.events.iter().map(|one| &*one.event))?;
-        let instructions = of_tasks(&self.workload);
-        Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
-    }
-}
 
 /// An event's figure in CSV: its overflows, or its count if no sample was taken by it.
 fn figure(one: &SampledCount) -> (String, u64) {
@@ -78,7 +70,7 @@ impl Told for SampleResult {
 
 impl Shown for SampleResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::samples::sections(report, context)
+        text::sections(report, context)
     }
 
     fn tap(&self) -> Point {
@@ -93,8 +85,8 @@ impl Shown for SampleResult {
             let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
             point.push("sampled", data);
         }
-        render::energy::push(&mut point, &self.energy);
-        render::uncore::push(&mut point, &self.uncore);
+        energy::push(&mut point, &self.energy);
+        uncore::push(&mut point, &self.uncore);
         point.uncounted(&self.uncounted())
     }
 
@@ -132,8 +124,8 @@ impl Shown for SampleResult {
             let event = format!("branch from {:#x} to {:#x}", one.from.0, one.to.0);
             rows.push(row(event, one.count, ""));
         }
-        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
-        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
+        rows.extend(energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(uncore::rows((self.item, &self.name), &self.uncore, verdict));
         rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted()));
         rows
     }
@@ -144,7 +136,7 @@ impl Shown for SampleResult {
     }
 
     fn page(&self, document: &Document) -> Page {
-        let parts = sampled::parts(document, self);
+        let parts = page::parts(document, self);
         Page { kind: "samples", parts, open: true, lists_code: false }
     }
 

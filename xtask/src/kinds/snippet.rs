@@ -1,37 +1,33 @@
 //! Snippets: machine code that is measured.
 
-use super::{Compared, Page, Planned, Shown};
-use crate::collect::Report;
-use crate::compare::figures::measured;
-use crate::job::forecast::{Slow, Steps};
-use crate::page::Document;
-use crate::page::items::{PageFigure, snippet};
-use crate::render::Context;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::{Data, Point};
-use crate::render::{forms, table, values};
-use comfy_table::Cell;
-use protocol::job::Snippet;
-use protocol::record::{Metric, SnippetResult, Verdict};
+pub(crate) mod page;
+pub(crate) mod text;
+mod values;
 
-impl Planned for Snippet<'_> {
-    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
-        slow.of_runs(self, 1)
-    }
-}
+use super::figures::measured;
+use super::page::PageFigure;
+use super::{Compared, Page, Shown};
+use crate::collect::Report;
+use crate::context::Context;
+use crate::document::Document;
+use crate::forms;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::{Data, Point};
+use comfy_table::Cell;
+use protocol::record::{Metric, SnippetResult, Verdict};
 
 impl Shown for SnippetResult {
     // Forms have a table of their own, and so have listed values.
     fn section(report: &Report, context: &Context) -> String {
         let values = values::section(report, context.width);
-        values + &forms::table(report, table::unit(context), context.width)
+        values + &forms::table(report, text::unit(context), context.width)
     }
 
     fn rows(&self) -> Vec<Vec<Cell>> {
         if forms::is_form(self) {
             return Vec::new();
         }
-        self.metrics.iter().map(|metric| table::row(self, metric)).collect()
+        self.metrics.iter().map(|metric| text::row(self, metric)).collect()
     }
 
     fn tap(&self) -> Point {
@@ -60,12 +56,12 @@ impl Shown for SnippetResult {
     }
 
     fn page(&self, _document: &Document) -> Page {
-        let (kind, parts) = (snippet::kind(self), snippet::parts(self));
+        let (kind, parts) = (page::kind(self), page::parts(self));
         Page { kind, parts, open: false, lists_code: false }
     }
 
     fn page_figures(&self, document: &Document) -> Vec<PageFigure> {
-        snippet::figures(document, self)
+        page::figures(document, self)
     }
 
     fn metrics(&self) -> Vec<&Metric> {

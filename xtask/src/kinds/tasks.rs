@@ -1,29 +1,27 @@
 //! Workloads that are run for their own sake.
 
-use super::{Compared, Page, Planned, Shown};
-use crate::collect::Report;
-use crate::compare::figures::counted;
-use crate::page::Document;
-use crate::page::items::tasks;
-use crate::program::places::Names;
-use crate::render::csv::{self, Row};
-use crate::render::tap::point::Point;
-use crate::render::{self, Context};
-use protocol::job::Tasks;
-use protocol::record::TasksResult;
+pub(crate) mod page;
+pub(crate) mod text;
 
-// Nothing is counted, so nothing is stepped.
-impl Planned for Tasks<'_> {}
+use super::figures::counted;
+use super::{Compared, Page, Shown, energy, uncore};
+use crate::collect::Report;
+use crate::context::Context;
+use crate::document::Document;
+use crate::primitives::csv::{self, Row};
+use crate::primitives::point::Point;
+use crate::program::places::Names;
+use protocol::record::TasksResult;
 
 impl Shown for TasksResult {
     fn section(report: &Report, context: &Context) -> String {
-        render::tasks::sections(report, context.width)
+        text::sections(report, context.width)
     }
 
     fn tap(&self) -> Point {
-        let mut point = render::tasks::point(&self.name, &self.tasks);
-        render::energy::push(&mut point, &self.energy);
-        render::uncore::push(&mut point, &self.uncore);
+        let mut point = text::point(&self.name, &self.tasks);
+        energy::push(&mut point, &self.energy);
+        uncore::push(&mut point, &self.uncore);
         point.uncounted(&self.uncounted)
     }
 
@@ -36,9 +34,9 @@ impl Shown for TasksResult {
             let own = if verdict == "fail" { "" } else { verdict };
             csv::with_verdict(fields, if passed { own } else { "fail" })
         };
-        let mut rows: Vec<Row> = render::tasks::figures(self).map(row).collect();
-        rows.extend(render::energy::rows((self.item, &self.name), &self.energy, verdict));
-        rows.extend(render::uncore::rows((self.item, &self.name), &self.uncore, verdict));
+        let mut rows: Vec<Row> = text::figures(self).map(row).collect();
+        rows.extend(energy::rows((self.item, &self.name), &self.energy, verdict));
+        rows.extend(uncore::rows((self.item, &self.name), &self.uncore, verdict));
         rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
         rows
     }
@@ -49,7 +47,7 @@ impl Shown for TasksResult {
     }
 
     fn page(&self, _document: &Document) -> Page {
-        Page { kind: "tasks", parts: tasks::parts(self), open: true, lists_code: false }
+        Page { kind: "tasks", parts: page::parts(self), open: true, lists_code: false }
     }
 
     fn name_places(&mut self, names: &mut Names) {

@@ -2,10 +2,11 @@
 
 use super::engine::{LOG, Place};
 use crate::collect::{Collector, Report};
+use crate::context::Context;
 use crate::job::Packed;
-use crate::program::places;
-use crate::render::{Context, Width};
-use crate::verdict;
+use crate::kinds::places;
+use crate::primitives::table::Width;
+use crate::{exit_code, verdict};
 use std::fs;
 use std::path::Path;
 
@@ -56,7 +57,7 @@ impl Machine {
     /// The exit code of this machine alone.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        self.context.exit_code(&self.report)
+        exit_code::of(&self.context, &self.report)
     }
 }
 

@@ -4,7 +4,8 @@ mod table;
 
 use super::machine::{Machine, exit_code};
 use crate::cli::{Format, LabFormat};
-use crate::page::{self, PageError};
+use crate::document::DocumentError;
+use crate::page;
 use crate::render;
 use crate::text::ascii_controls;
 use serde::Serialize;
@@ -42,7 +43,7 @@ impl<'a> Entry<'a> {
 ///
 /// # Errors
 /// A report that the page cannot show.
-pub fn render(machines: &[Machine], job: &str, format: LabFormat) -> Result<String, PageError> {
+pub fn render(machines: &[Machine], job: &str, format: LabFormat) -> Result<String, DocumentError> {
     Ok(match format {
         LabFormat::Table => table::render(machines, job),
         LabFormat::Json => json(machines, job),

@@ -4,6 +4,7 @@ use crate::build::Tree;
 use crate::cli::{self, Emulated, Image, LabRun, OnOff};
 use crate::commands::image;
 use crate::commands::run::{record, stage_with_pmu};
+use crate::forecast::program_mib;
 use crate::job::Packed;
 use crate::machine::Given;
 use crate::machine::devices::{Cpus, Virtual, arguments, default_memory, without_stop_line};
@@ -98,7 +99,7 @@ pub fn direct(
         plugin,
         icount,
         cpus: Cpus::Many(packed.cpus),
-        memory: memory.saturating_add(packed.program_mib()).saturating_add(packed.mib),
+        memory: memory.saturating_add(program_mib(packed)).saturating_add(packed.mib),
         cpu: None,
         serial: None,
         screen: false,

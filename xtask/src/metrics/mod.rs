@@ -14,6 +14,7 @@ pub mod names;
 mod on_processors;
 pub mod plan;
 mod reach;
+pub(crate) mod render;
 pub mod request;
 pub(crate) mod shares;
 pub mod table;

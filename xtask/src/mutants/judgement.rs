@@ -1,7 +1,7 @@
 //! What a run comes to.
 
 use super::{ACCEPTED, Accepted, Mutant, Outcomes};
-use crate::render::style::{ERROR, GOOD, paint};
+use crate::primitives::style::{ERROR, GOOD, paint};
 use crate::text::printable;
 use std::fmt::Write;
 

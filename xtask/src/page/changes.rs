@@ -3,7 +3,7 @@
 use crate::compare::judge::Outcome;
 use crate::compare::render::{shared_notes, state_word, summary, test, word};
 use crate::compare::{Comparison, FigureCompared, ItemState};
-use crate::render::number;
+use crate::primitives::number;
 use html_report::model::{Badge, Change, Changes, Note, Tone};
 
 pub(super) fn of(comparison: &Comparison) -> Changes {

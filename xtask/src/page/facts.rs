@@ -1,7 +1,8 @@
 //! What a run ran on, name by name.
 
-use super::Document;
-use crate::render::{number, processors};
+use crate::document::Document;
+use crate::kinds::processors::text as processors;
+use crate::primitives::number;
 use protocol::record::{CountedBy, Machine, Pmu, PmuArchitecture, TscSource};
 
 /// Machine, PMU and tools.

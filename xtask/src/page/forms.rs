@@ -1,9 +1,9 @@
 //! Instruction forms: a row for each, as people know them from tables of latency, throughput and ports.
 
-use super::Document;
+use crate::document::Document;
+use crate::forms::{FormRow, Latency, Throughput, broken, rows};
 use crate::ports::Found;
-use crate::render::forms::{FormRow, Latency, Throughput, broken, rows};
-use crate::render::number;
+use crate::primitives::number;
 use html_report::model::{Cell, Table, Tone};
 
 /// A table of all forms; several runs stand side by side.

@@ -1,7 +1,7 @@
 //! What bring-ups found, as tables of a page.
 
-use super::Document;
 use crate::bring_up::tables;
+use crate::document::Document;
 use html_report::model::{Cell, Table};
 
 /// The tables of each run; with the run's name where there are several.

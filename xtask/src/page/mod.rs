@@ -7,17 +7,17 @@
 //! - `items`: each kind of item; `forms`, `suites` and `changes` stand by themselves.
 
 mod changes;
-mod document;
 mod facts;
 mod forms;
 mod found;
-pub(crate) mod items;
+mod items;
 mod suites;
 mod trust;
 
-pub use document::{Document, PageError, read};
+pub use crate::json::read;
 
 use crate::compare::Comparison;
+use crate::document::Document;
 use html_report::model::{Badge, Note, Page, Run, Tone};
 
 /// One page of all documents, side by side if there are several; with what changed from the first to the second, if they were
@@ -56,7 +56,7 @@ fn title(documents: &[Document]) -> String {
 }
 
 fn run(document: &Document) -> Run {
-    let notes = crate::render::notes::all(&document.report, &document.context);
+    let notes = crate::notes::all(&document.report, &document.context);
     Run {
         name: document.name.clone(),
         verdict: verdict(document),
@@ -66,8 +66,8 @@ fn run(document: &Document) -> Run {
     }
 }
 
-fn note(note: crate::render::notes::Note) -> Note {
-    use crate::render::style::{ERROR, WARNING};
+fn note(note: crate::notes::Note) -> Note {
+    use crate::primitives::style::{ERROR, WARNING};
     let tone = match note.style {
         style if style == ERROR => Tone::Bad,
         style if style == WARNING => Tone::Warn,

@@ -1,6 +1,6 @@
 //! Conformance suites as matrices.
 
-use super::Document;
+use crate::document::Document;
 use html_report::model::{Badge, Check, Checked, Matrix, Tone};
 use protocol::record::{CheckVerdict, Suite};
 

@@ -1,7 +1,8 @@
 use super::*;
 use crate::cli::Format;
 use crate::collect::{Numbered, Report};
-use crate::render::{Context, render as text};
+use crate::context::Context;
+use crate::render::render as text;
 use protocol::record::Record;
 
 fn record(json: &str) -> Numbered {

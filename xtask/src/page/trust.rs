@@ -1,6 +1,6 @@
 //! How far the figures of a run can be trusted, in plain words.
 
-use super::Document;
+use crate::document::Document;
 use crate::kinds;
 use html_report::model::{Tone, Trust};
 use protocol::record::Machine;

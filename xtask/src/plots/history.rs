@@ -39,7 +39,7 @@ fn steps(each: &[f64], place: impl Fn(usize) -> f64) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::history::tests::example;
+    use crate::kinds::history::text::tests::example;
 
     #[test]
     fn n4_the_plot_has_each_cycle_and_the_sums() {

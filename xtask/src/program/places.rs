@@ -1,15 +1,13 @@
-//! Function, file and line of addresses in compiled code, put into a report.
+//! Function, file and line of addresses in compiled code.
 //!
 //! The report names a program by its key, and `cache` keeps the linked file under it: so a report that comes from a stick is
 //! named like one of QEMU, on the machine where its image was made.
 
 use super::cache;
-use crate::collect::Report;
 use crate::disassembly::unhex;
-use crate::kinds;
 use crate::symbols::{Frame, Symbols};
 use iced_x86::{Code, Decoder, DecoderOptions, Register};
-use protocol::record::{Fault, ProgramKey, Record, TaskResult};
+use protocol::record::{Fault, ProgramKey, TaskResult};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -25,11 +23,16 @@ pub struct Names {
 
 impl Default for Names {
     fn default() -> Self {
-        Self { find: cache::find, known: HashMap::new() }
+        Self::found_by(cache::find)
     }
 }
 
 impl Names {
+    /// With another way to find the linked file of a program by its key.
+    pub(crate) fn found_by(find: fn(u64) -> Option<PathBuf>) -> Self {
+        Self { find, known: HashMap::new() }
+    }
+
     /// What is at `address` of a program.
     pub fn at(&mut self, program: ProgramKey, address: u64) -> Option<Frame> {
         self.symbols(program)?.at(address.wrapping_sub(program.bias.0))
@@ -43,13 +46,13 @@ impl Names {
     }
 
     /// Keys of the programs that were requested and are not here.
-    fn missing(&self) -> BTreeSet<u64> {
+    pub(crate) fn missing(&self) -> BTreeSet<u64> {
         let missing = self.known.iter().filter(|(_, symbols)| symbols.is_none());
         missing.map(|(program, _)| program.key.0).collect()
     }
 
     /// Names where a fault came, and what it requested. Returns a text for people.
-    fn fault(&mut self, fault: &mut Fault) -> Option<String> {
+    pub(crate) fn fault(&mut self, fault: &mut Fault) -> Option<String> {
         let program = fault.program.filter(|_| fault.part == PROGRAM)?;
         let frame = self.at(program, fault.registers.rip.0)?;
         let function = frame.function?;
@@ -66,20 +69,6 @@ impl Names {
     pub(crate) fn tasks(&mut self, results: &mut [TaskResult]) {
         for fault in results.iter_mut().filter_map(|result| result.fault.as_mut()) {
             self.fault(fault);
-        }
-    }
-
-    fn record(&mut self, record: &mut Record) {
-        match record {
-            Record::Error(error) => {
-                let named = error.fault.as_mut().and_then(|fault| self.fault(fault));
-                error.text.extend(named);
-            }
-            record => {
-                if let Some(result) = kinds::shown_mut(record) {
-                    result.name_places(self);
-                }
-            }
         }
     }
 }
@@ -110,23 +99,27 @@ fn system_call(instruction: &str) -> String {
     format!("{instruction} is a system call, and there is no operating system")
 }
 
-/// Names what `report` says of places in compiled code. Returns what is to be said if it cannot.
-pub fn name(report: &mut Report) -> Option<String> {
-    name_with(&mut Names::default(), report)
-}
-
-fn name_with(names: &mut Names, report: &mut Report) -> Option<String> {
-    report.records.iter_mut().for_each(|numbered| names.record(&mut numbered.record));
-    let missing = names.missing();
-    let keys: Vec<String> = missing.iter().map(|key| format!("{key:016x}")).collect();
-    (!keys.is_empty()).then(|| {
-        format!(
-            "addresses in compiled code have no names: the linked file of {} is not in the build folder; `image` or `run` of \
-             the same job and files puts it there",
-            keys.join(", ")
-        )
-    })
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// What computed code requests is not found before the boot; its fault says so.
+    #[test]
+    fn a_fault_says_what_the_program_asked_for_that_nobody_gives_it() {
+        let of = |bytes: &str| {
+            asked(&Fault { bytes: Some(bytes.into()), ..Fault::default() }).unwrap_or_default()
+        };
+        for (bytes, expected) in [
+            ("0f05c3", "syscall is a system call, and there is no operating system"),
+            ("cd80c3", "int 0x80 is a system call"),
+            ("0f34", "sysenter is a system call"),
+            ("0f0bc3", "it aborted there (ud2)"),
+            ("64488b042500000000", "thread-local storage, which does not exist"),
+        ] {
+            assert!(of(bytes).starts_with(expected), "{bytes}: {}", of(bytes));
+        }
+        let through = Fault { vector: 0x80, bytes: Some("c3".into()), ..Fault::default() };
+        assert!(asked(&through).unwrap().starts_with("int 0x80 is a system call"));
+        assert_eq!([of("488b00"), of("zz"), of("")], ["", "", ""]);
+    }
+}

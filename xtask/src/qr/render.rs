@@ -1,7 +1,8 @@
 //! A digest for people and for programs.
 
-use crate::render::table::{empty, fit};
-use crate::render::{Width, number, style};
+use crate::primitives::table::empty;
+use crate::primitives::table::{Width, fit};
+use crate::primitives::{number, style};
 use crate::text::{ascii_controls, printable};
 use comfy_table::{Cell, CellAlignment};
 use protocol::digest::{Digest, Figure, Standing};

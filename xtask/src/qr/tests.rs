@@ -139,7 +139,7 @@ fn the_digest_is_a_table_and_a_document() {
     digest.items[1].name = "evil \u{1b}[31m".to_string();
     digest.left_out = 4;
     let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
-    let table = plain(table(&digest, crate::render::Width::of(100)));
+    let table = plain(table(&digest, crate::primitives::table::Width::of(100)));
     for text in [
         "a processor\n",
         "name 2",

@@ -1,9 +1,9 @@
 //! What the conformance suite found, as a table and as test points.
 
-use super::style::{ERROR, FAINT, GOOD, paint};
-use super::table::{Width, empty, fit};
-use super::tap::point::Point;
 use crate::collect::Report;
+use crate::primitives::point::Point;
+use crate::primitives::style::{ERROR, FAINT, GOOD, paint};
+use crate::primitives::table::{Width, empty, fit};
 use comfy_table::{Cell, Color};
 use protocol::record::{Check, CheckVerdict, Record, Suite};
 use std::fmt::Write;
@@ -105,7 +105,8 @@ mod tests {
     use super::*;
     use crate::cli::Format;
     use crate::collect::Numbered;
-    use crate::render::{Context, render};
+    use crate::context::Context;
+    use crate::render::render;
     use protocol::job::OnEnd;
     use protocol::record::{End, Outcome};
 

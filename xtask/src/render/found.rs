@@ -1,9 +1,9 @@
 //! What a bring-up found, on a terminal.
 
-use super::style::{FAINT, STRONG, paint};
-use super::table::{Width, empty, fit};
 use crate::bring_up::tables;
 use crate::collect::Report;
+use crate::primitives::style::{FAINT, STRONG, paint};
+use crate::primitives::table::{Width, empty, fit};
 use std::fmt::Write;
 
 /// Each table of it, and of the long ones how long they are. Empty without a bring-up.
@@ -34,7 +34,8 @@ pub(super) fn sections(report: &Report, width: Width) -> String {
 mod tests {
     use crate::bring_up::tests::report;
     use crate::cli::Format;
-    use crate::render::{Context, render};
+    use crate::context::Context;
+    use crate::render::render;
 
     #[test]
     fn x10_a_bring_up_is_told_on_a_terminal_and_its_measures_in_csv() {

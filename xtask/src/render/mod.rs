@@ -1,146 +1,17 @@
 //! A report for eyes and for other programs.
 
 pub(crate) mod checks;
-pub(crate) mod clean;
-pub(crate) mod count;
 pub mod csv;
-pub(crate) mod energy;
-pub mod exact;
-pub(crate) mod facts;
-pub mod forms;
 mod found;
-pub(crate) mod history;
-pub mod json;
-pub(crate) mod metrics;
-pub(crate) mod moves;
-pub mod notes;
-pub(crate) mod processors;
-pub(crate) mod samples;
-pub mod style;
 pub mod table;
 pub mod tap;
-pub(crate) mod tasks;
-pub(crate) mod uncore;
-pub(crate) mod values;
 #[cfg(test)]
 mod whole;
 
 use crate::cli::Format;
 use crate::collect::Report;
-use crate::honest::{self, Certificate};
-use crate::interrupt;
-use crate::job::About;
-use crate::job::sample::TaskCode;
-use crate::metrics::ItemMetrics;
-use crate::samples::Resolver;
-use crate::symbols::image_base;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-pub use table::Width;
-
-/// What made a report: versions.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Tools {
-    /// Of this program.
-    pub barecount: String,
-    /// Of the compiler, which assembles and builds the firmware.
-    pub rustc: String,
-    /// Of QEMU, if the machine is one of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qemu: Option<String>,
-}
-
-/// How the run came about, as far as the firmware cannot know it.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Context {
-    /// `qemu`, or the serial device or file.
-    pub source: String,
-    /// `kvm` or `tcg`; absent for a real machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accelerator: Option<String>,
-    /// The guest's PMU, as the host tool chose it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pmu: Option<String>,
-    /// Why these two.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// How it was booted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub boot: Option<String>,
-    /// TSC ticks per instruction, if QEMU's icount makes them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticks_per_instruction: Option<u64>,
-    /// What made the report, if it was made here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Tools>,
-    /// The job, if it is known here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<About>,
-    /// Whether the records come from the firmware, and how that is known; absent where they carry no codes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authentication: Option<&'static str>,
-    /// Metrics of snippets, if some were requested.
-    #[serde(skip)]
-    pub metrics: Vec<ItemMetrics>,
-    /// What is to be said about the boots.
-    #[serde(skip)]
-    pub notes: Vec<String>,
-    /// How wide tables may be.
-    #[serde(skip)]
-    pub width: Width,
-    /// What the emulated PMU said.
-    #[serde(skip)]
-    pub pmu_said: Vec<String>,
-    /// Backtrace of a crash, resolved.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub backtrace: Vec<String>,
-    /// Labels and bodies of sampled tasks, if the job is known here, by the item's index.
-    #[serde(skip)]
-    pub sampled: Vec<(u32, Vec<TaskCode>)>,
-    /// The firmware's file with symbols, if it is here.
-    #[serde(skip)]
-    pub kernel: Option<PathBuf>,
-    /// Names of the job's items, if the job is known here.
-    #[serde(skip)]
-    pub items: Vec<String>,
-    /// The signal that interrupted the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interrupted: Option<&'static str>,
-    /// Why the machine did not finish, beyond what the report shows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub complaint: Option<String>,
-}
-
-impl Context {
-    /// Exit code of a command that shows `report`.
-    #[must_use]
-    pub fn exit_code(&self, report: &Report) -> u8 {
-        match (self.interrupted, &self.complaint) {
-            (Some(_), _) => interrupt::EXIT_CODE,
-            (None, Some(_)) => 3,
-            (None, None) => {
-                let (code, certificate) = (report.exit_code(), Certificate::of(report));
-                match certificate {
-                    // A lie is a failure, and without a PMU there is nothing to certify.
-                    Some(certificate) if code == 0 => certificate.exit_code(),
-                    Some(Certificate { honest: None, .. })
-                        if code == 1 && !honest::others_failed(report) =>
-                    {
-                        Certificate::WITHOUT_PMU
-                    }
-                    _ => code,
-                }
-            }
-        }
-    }
-
-    /// What resolves the addresses of `report`.
-    #[must_use]
-    pub fn resolver(&self, report: &Report) -> Resolver {
-        let kernel = self.kernel.as_deref().map(|path| (path, image_base(report)));
-        Resolver::new(&self.sampled, kernel)
-    }
-}
+use crate::context::Context;
+use crate::{clean, forms, json};
 
 /// The report in `format`. Styled text; whoever prints it strips the styles where they do not belong.
 #[must_use]
@@ -151,7 +22,7 @@ pub fn render(report: &Report, context: &Context, format: Format) -> String {
     }
     if format == Format::Html {
         let text = json::render(report, context);
-        let document = crate::page::read(text.as_bytes(), &context.source);
+        let document = crate::json::read(text.as_bytes(), &context.source);
         return crate::page::render(&[document.expect("our own document")], None);
     }
     let (report, context) = (&*clean::report(report), &clean::context(context));
@@ -162,29 +33,13 @@ pub fn render(report: &Report, context: &Context, format: Format) -> String {
     }
 }
 
-/// A figure with at most three decimals, without trailing zeros.
-#[must_use]
-pub fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".to_string() } else { text.to_string() }
-}
-
-/// Joules with the prefix that suits them: `15.26 nJ`.
-#[must_use]
-pub fn joules(value: f64) -> String {
-    const PREFIXES: [(f64, &str); 5] =
-        [(1e12, "pJ"), (1e9, "nJ"), (1e6, "µJ"), (1e3, "mJ"), (1.0, "J")];
-    let fits = |(scale, _): &&(f64, &str)| (value * scale).abs() < 1000.0;
-    let (scale, unit) = PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[4]);
-    format!("{} {unit}", number(value * scale))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Context, number, render};
+    use super::render;
     use crate::cli::Format;
     use crate::collect::{Numbered, Report};
+    use crate::context::Context;
+    use crate::primitives::number;
     use protocol::record::Record;
 
     fn report(records: &[&str]) -> Report {
@@ -192,22 +47,6 @@ mod tests {
         let numbered = (0..).zip(records.iter().map(parse));
         let records = numbered.map(|(seq, record)| Numbered { seq, record }).collect();
         Report { records, ..Report::default() }
-    }
-
-    #[test]
-    fn s4_joules_have_the_prefix_that_suits_them() {
-        for (value, text) in [
-            (0.0, "0 pJ"),
-            (1.526e-8, "15.26 nJ"),
-            (-0.0125, "-12.5 mJ"),
-            (9.999e-4, "999.9 µJ"),
-            (4096.0, "4096 J"),
-            // A thousand is one of the next.
-            (1.0, "1 J"),
-            (999e-12, "999 pJ"),
-        ] {
-            assert_eq!(super::joules(value), text);
-        }
     }
 
     #[test]
@@ -227,67 +66,6 @@ mod tests {
         assert!(!tap.contains("not ok"), "{tap}");
         let csv = render(&report, &context, Format::Csv);
         assert!(csv.contains("skipped") && !csv.contains("error"), "{csv}");
-    }
-
-    /// What stopped the run comes before what it found.
-    #[test]
-    fn the_exit_code_is_that_of_the_first_trouble() {
-        let end = |outcome: &str| {
-            format!(
-                r#"{{"type":"end","records":1,"outcome":"{outcome}","passed":0,"failed":0,"measured":0,"on_end":"halt"}}"#
-            )
-        };
-        for (outcome, code) in
-            [("pass", 0), ("fail", 1), ("bad_job", 2), ("crash", 3), ("skip", 77)]
-        {
-            let report = report(&[&end(outcome)]);
-            let plain = Context::default();
-            assert_eq!(plain.exit_code(&report), code, "{outcome}");
-            let complaint = Some("the machine was reset".to_string());
-            let reset = Context { complaint, ..Context::default() };
-            assert_eq!(reset.exit_code(&report), 3, "{outcome}");
-            let interrupted = Context { interrupted: Some("SIGINT"), ..reset };
-            // 128 + SIGINT, as shells have it.
-            assert_eq!(interrupted.exit_code(&report), 130, "{outcome}");
-        }
-    }
-
-    /// A lie is a failure, and where there is no PMU nothing could be certified; but what failed by itself comes first.
-    #[test]
-    fn the_exit_code_of_a_certificate_is_that_of_what_it_says() {
-        let case = |text: &str| -> Vec<Record> {
-            let case: serde_json::Value = serde_json::from_str(text).unwrap();
-            serde_json::from_value(case["records"].clone()).unwrap()
-        };
-        let with = |mut records: Vec<Record>, outcome: &str, more: Option<&str>| {
-            records.pop();
-            let more = more.into_iter().map(|text| serde_json::from_str(text).unwrap());
-            records.extend(more);
-            let end = format!(
-                r#"{{"type":"end","records":1,"outcome":"{outcome}","passed":0,"failed":0,"measured":0,"on_end":"halt"}}"#
-            );
-            records.push(serde_json::from_str(&end).unwrap());
-            let records = (0..).zip(records).map(|(seq, record)| Numbered { seq, record });
-            Context::default()
-                .exit_code(&Report { records: records.collect(), ..Report::default() })
-        };
-        let honest = || case(include_str!("whole/honest.json"));
-        let lying = || case(include_str!("whole/lying.json"));
-        let without = || case(include_str!("whole/uncertified.json"));
-        let other =
-            r##"{"type":"error","code":"snippet_fault","item":7,"name":"other","text":"#UD"}"##;
-        for (records, outcome, more, code) in [
-            (honest(), "pass", None, 0),
-            (honest(), "fail", Some(other), 1),
-            (lying(), "pass", None, 1),
-            (lying(), "crash", None, 3),
-            (without(), "pass", None, 77),
-            (without(), "fail", None, 77),
-            (without(), "fail", Some(other), 1),
-            (without(), "crash", None, 3),
-        ] {
-            assert_eq!(with(records, outcome, more), code, "{outcome} {more:?}");
-        }
     }
 
     #[test]

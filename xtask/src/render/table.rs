@@ -1,20 +1,19 @@
 //! The report as a table.
 
-mod fit;
-
-use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, found, joules, metrics, notes, number, processors};
+use super::{checks, found};
 use crate::collect::Report;
+use crate::context::Context;
 use crate::honest::{Certificate, render as honest};
+use crate::kinds::processors::text as processors;
+use crate::kinds::snippet::text::unit;
 use crate::kinds::{self, Shown};
+use crate::metrics::render as metrics;
+use crate::notes;
+use crate::primitives::number;
+use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, paint};
+use crate::primitives::table::{empty, fit};
 use comfy_table::{Cell, CellAlignment, Color, Table};
-pub use fit::Width;
-pub(crate) use fit::{empty, fit};
-use protocol::criteria::TSC;
-use protocol::record::{
-    CountedBy, ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource,
-    Verdict,
-};
+use protocol::record::{CountedBy, ErrorCode, EventTables, Machine, Outcome, Record, TscSource};
 use std::fmt::Write;
 
 /// Renders it.
@@ -29,7 +28,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         // Writing to a String does not fail, here and below.
         let _ = writeln!(out, "{}", fit(table, width));
     }
-    out.push_str(&metrics::sections(context));
+    out.push_str(&metrics::sections(&context.metrics, width));
     out.push_str(&kinds::result_sections(report, context));
     out.push_str(&found::sections(report, width));
     out.push_str(&checks::table(report, width));
@@ -123,14 +122,6 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
 
-/// What TSC ticks are called.
-pub(crate) fn unit(context: &Context) -> &'static str {
-    match context.ticks_per_instruction {
-        Some(1) => "TSC ticks = instructions",
-        _ => "TSC ticks",
-    }
-}
-
 fn results(report: &Report, context: &Context) -> Table {
     let mut table = empty();
     table.set_header(["", "snippet", unit(context), "min", "mean", "max", "runs", "values", ""]);
@@ -167,55 +158,6 @@ fn results(report: &Report, context: &Context) -> Table {
         }
     }
     table
-}
-
-/// How many records of the body a retire latency is the mean of.
-pub(crate) fn of_records(metric: &Metric) -> String {
-    let [small, large] = metric.retired.map_or([0; 2], |retired| retired.records);
-    format!("{} records", large.saturating_sub(small))
-}
-
-/// The row of a figure.
-pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
-    let value = &metric.value;
-    let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
-    let (figure, spread): (fn(f64) -> String, String) = match &metric.energy {
-        None if metric.retired.is_some() => (number, of_records(metric)),
-        Some(energy) => (joules, format!("± {}", joules(energy.resolution))),
-        None if metric.deterministic => (number, "all equal".to_string()),
-        None => (number, format!("{distinct} distinct")),
-    };
-    // The verdict stands next to the name, and next to each figure that missed.
-    let missed = result.misses.iter().any(|miss| miss.figure == metric.event);
-    let verdict = match (result.verdict, metric.event == TSC) {
-        (Verdict::Pass, true) => Cell::new("pass").fg(Color::Green),
-        (Verdict::Fail, true) => Cell::new("FAIL").fg(Color::Red),
-        _ if missed => Cell::new("FAIL").fg(Color::Red),
-        _ => Cell::new(""),
-    };
-    // Further events stand below the time stamp counter, which has the snippet's name.
-    let (item, name) = match metric.event.as_str() {
-        "tsc" => (result.item.to_string(), result.name.clone()),
-        event => {
-            let pass = metric.counting.as_ref().map_or(0, |counting| counting.pass);
-            let pass = if pass > 0 { format!(" (pass {})", pass + 1) } else { String::new() };
-            let package = metric.counting.as_ref().is_some_and(|counting| counting.units > 0);
-            let package = if package { " (whole package)" } else { "" };
-            let emulated = if result.emulated { " (emulated)" } else { "" };
-            (String::new(), format!("  {event}{pass}{package}{emulated}"))
-        }
-    };
-    vec![
-        Cell::new(item),
-        Cell::new(name),
-        Cell::new(figure(value.median)),
-        Cell::new(figure(value.min)),
-        Cell::new(figure(value.mean)),
-        Cell::new(figure(value.max)),
-        Cell::new(result.runs),
-        Cell::new(spread),
-        verdict,
-    ]
 }
 
 fn summary(out: &mut String, report: &Report) {

@@ -6,14 +6,13 @@
 //! reads no other. `#` is not a part of a description: TAP 14 would escape it, which KTAP does not know; a point whose
 //! description differs from its name has the name in its block.
 
-pub(crate) mod point;
-
-use super::Context;
 use crate::collect::Report;
+use crate::context::Context;
 use crate::honest::{Certificate, Finding, render as honest};
 use crate::kinds;
+use crate::kinds::tasks::text::instruction;
+use crate::primitives::point::{Data, Point, one_line};
 use crate::verdict as judged;
-use point::{Data, Point};
 use protocol::record::{ErrorCode, Outcome, Record, Verdict};
 use protocol::verdict;
 use std::fmt::Write;
@@ -36,7 +35,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     let problems = report.problems.iter().map(ToString::to_string).chain(report.disputes.clone());
     for reason in crash.into_iter().chain(problems).chain(context.complaint.clone()) {
         // Writing to a String does not fail.
-        let _ = writeln!(out, "Bail out! {}", point::one_line(&reason));
+        let _ = writeln!(out, "Bail out! {}", one_line(&reason));
     }
     out
 }
@@ -83,7 +82,7 @@ fn point(record: &Record) -> Option<Point> {
             Point::new(error.name.as_deref().unwrap_or_default(), true).skip(&error.text)
         }
         Record::Error(error) => {
-            let instruction = error.fault.as_ref().map(super::tasks::instruction);
+            let instruction = error.fault.as_ref().map(instruction);
             let text = format!("{}{}", error.text, instruction.unwrap_or_default());
             Point::new(error.name.as_deref().unwrap_or("the job"), false).text("message", &text)
         }

@@ -3,9 +3,11 @@
 //!
 //! `BARECOUNT_WRITE=1 cargo nextest run -p xtask whole_reports` writes them again.
 
-use super::{Context, Width, render};
+use super::render;
 use crate::cli::Format;
 use crate::collect::{Foreign, Numbered, Report};
+use crate::context::Context;
+use crate::primitives::table::Width;
 use protocol::record::Record;
 use protocol::stream::Problem;
 use serde::Deserialize;

@@ -1,9 +1,9 @@
 //! A comparison for people, and as a document.
 
 use super::{CheckDifference, Comparison, Found, Pair};
+use crate::primitives::table::empty;
+use crate::primitives::table::{Width, fit};
 use crate::recording::Recorded;
-use crate::render::Width;
-use crate::render::table::{empty, fit};
 use crate::text::ascii_controls;
 use comfy_table::Table;
 use protocol::record::CheckVerdict;

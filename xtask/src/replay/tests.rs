@@ -165,7 +165,7 @@ fn x10_a_comparison_is_told_for_people_and_as_a_document() {
     let core = recorded::cores::named("amd-zen4-amd-ryzen-5-7600x-6-core-processor").unwrap();
     let file = std::path::Path::new("x.json");
     let machine = crate::recording::Recorded::of(file, vec![core.leaves.clone()], vec![]).unwrap();
-    let text = table(&comparison, &machine, crate::render::Width::default());
+    let text = table(&comparison, &machine, crate::primitives::table::Width::default());
     for part in [
         "AMD Ryzen 5 7600X 6-Core Processor of x.json, as zen4",
         "checks with another verdict",

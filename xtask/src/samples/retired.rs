@@ -1,6 +1,6 @@
 //! Retire latencies of sampled events: what their PEBS records state.
 
-use crate::render::number;
+use crate::primitives::number;
 use protocol::record::SampledCount;
 
 /// In a sentence, if the records of the event state any.

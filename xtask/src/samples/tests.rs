@@ -11,8 +11,9 @@ use super::pprof::proto;
 use super::*;
 use crate::cli::Format;
 use crate::collect::Numbered;
+use crate::context::Context;
 use crate::job::sample::TaskCode;
-use crate::render::{Context, render};
+use crate::render::render;
 use flate2::read::GzDecoder;
 use prost::Message;
 use protocol::record::{

@@ -2,7 +2,7 @@
 
 use crate::cli::ListFormat;
 use crate::events::plan::Planned;
-use crate::render::table::{Width, empty, fit};
+use crate::primitives::table::{Width, empty, fit};
 use crate::text::{ascii_controls, printable, printable_lines};
 use events::tables::Core;
 use serde::Serialize;

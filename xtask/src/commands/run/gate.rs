@@ -8,9 +8,11 @@ use crate::compare::baseline::Baselines;
 use crate::compare::limits::LimitsFile;
 use crate::compare::render::render;
 use crate::compare::saved::{self, Saved};
+use crate::context::Context;
+use crate::document::Document;
 use crate::kinds;
-use crate::page::{self, Document};
-use crate::render::{Context, Width};
+use crate::page;
+use crate::primitives::table::Width;
 use crate::{Failure, Result, output};
 
 /// What a run was asked to do with baselines, ready before anything boots.

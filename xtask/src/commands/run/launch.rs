@@ -7,6 +7,7 @@ use crate::build::Tree;
 use crate::cli::{self, Machine};
 use crate::collect::Collector;
 use crate::console::Driver;
+use crate::forecast::program_mib;
 use crate::job::Packed;
 use crate::machine::devices::{
     Console, Cpus, Virtual, arguments, default_memory, without_stop_line,
@@ -54,7 +55,7 @@ pub fn boot(
         cpus: Cpus::Many(machine.cpus.unwrap_or(packed.cpus)),
         memory: machine.memory.unwrap_or_else(|| {
             let least = default_memory(machine.cpus.unwrap_or(packed.cpus));
-            least.saturating_add(packed.program_mib()).saturating_add(packed.mib)
+            least.saturating_add(program_mib(packed)).saturating_add(packed.mib)
         }),
         cpu: machine.cpu.clone(),
         serial: Some(Console::Pipe),

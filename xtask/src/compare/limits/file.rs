@@ -9,9 +9,9 @@
 //! limits = { instructions = 0, "L1-dcache-*" = { by = 10 } }
 //! ```
 
-use super::{Limit, LimitTable, fits};
 use crate::compare::CompareError;
 use crate::compare::near::near;
+use crate::limits::{Limit, LimitTable, fits};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::compare::CompareError;
-use std::collections::BTreeSet;
+use crate::limits::Worse;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn file(text: &str) -> Result<LimitsFile, String> {
     LimitsFile::parse(text, "limits.toml").map_err(|error| error.to_string())

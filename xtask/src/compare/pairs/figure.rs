@@ -1,10 +1,10 @@
 //! Two figures of one name: whether they can be compared, and what they come to.
 
 use crate::compare::FigureCompared;
-use crate::compare::figures::{Figure, Item, Spread, TICKS};
 use crate::compare::judge::{self, Compared, Outcome};
-use crate::compare::limits::{Limit, Worse};
 use crate::compare::statistics::Test;
+use crate::kinds::figures::{Figure, Item, Spread, TICKS};
+use crate::limits::{Limit, Worse};
 
 /// A figure of one or both of an item, and why the two cannot be compared.
 pub(in crate::compare) struct FigurePair<'a> {

@@ -6,8 +6,8 @@
 //!   `upper_value` that may be left out; names of benchmarks have at most 1,024 characters, of measures 64.
 
 use super::number;
-use crate::compare::limits::Worse;
 use crate::compare::{Comparison, FigureCompared, ItemCompared};
+use crate::limits::Worse;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 

@@ -11,7 +11,7 @@ mod table;
 use super::judge::Outcome;
 use super::{Comparison, FigureCompared, ItemCompared, ItemState};
 use crate::cli::CompareFormat;
-use crate::render::Width;
+use crate::primitives::table::Width;
 use crate::text::ascii_controls;
 
 /// The comparison in `format`; `all`: also what is the same, in a table. Styled text, as the report's.

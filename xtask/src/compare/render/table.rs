@@ -6,9 +6,9 @@ use super::{
 };
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
-use crate::render::Width;
-use crate::render::style::{ERROR, FAINT, GOOD, WARNING, paint};
-use crate::render::table::{empty, fit};
+use crate::primitives::style::{ERROR, FAINT, GOOD, WARNING, paint};
+use crate::primitives::table::empty;
+use crate::primitives::table::{Width, fit};
 use crate::text::printable;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use std::fmt::Write;

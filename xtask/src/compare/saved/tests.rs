@@ -1,5 +1,5 @@
-use super::super::figures::Spread;
 use super::*;
+use crate::kinds::figures::Spread;
 use serde_json::json;
 
 /// A report's document with these records, of a run under icount.

@@ -3,10 +3,10 @@
 pub mod xml;
 
 use super::{Line, Machine, Table};
+use crate::forms::Throughput;
 use crate::ports::Found;
-use crate::render::forms::Throughput;
-use crate::render::number;
-use crate::render::table::{Width, empty, fit};
+use crate::primitives::number;
+use crate::primitives::table::{Width, empty, fit};
 use serde::Serialize;
 
 /// Columns of the CSV form.
@@ -74,7 +74,7 @@ fn ports(line: &Line) -> String {
 
 /// `1 → 2: 3`, one for each pair; `≤` where it is a bound.
 fn latencies(line: &Line, arrow: &str, between: &str) -> String {
-    let one = |latency: &crate::render::forms::Latency| {
+    let one = |latency: &crate::forms::Latency| {
         let bound = if latency.at_most { "≤" } else { "" };
         format!("{}{arrow}{}: {bound}{}", latency.from, latency.to, number(latency.value))
     };

@@ -1,10 +1,10 @@
 //! The layout of uops.info's file: an element for each form, with its operands, and in it one for the microarchitecture
 //! with the measurement. OSACA's importer reads it. uiCA looks forms up by the iforms of Intel's XED, which are not here.
 
+use crate::forms::Latency;
 use crate::instructions::{Line, Table};
 use crate::job::form::catalog::Entry;
 use crate::job::form::operand::{self, Described, What};
-use crate::render::forms::Latency;
 use quick_xml::Writer;
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use std::io;

@@ -1,5 +1,5 @@
-use crate::compare::limits::Worse;
 use crate::job::{About, JobError, Packed, Purpose, file, pack};
+use crate::limits::Worse;
 
 const ALL: &str = "name = \"j\"
 kind = \"conformance\"

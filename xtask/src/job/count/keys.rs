@@ -2,12 +2,12 @@
 
 use super::event::RawEvent;
 use super::gate::RawPoint;
-use crate::compare::LimitTable;
 use crate::job::bind::RawBind;
 use crate::job::expect::RawExpect;
 use crate::job::memory::MemoryFile;
 use crate::job::schema::{BindText, CountedText, ExpectText, PointText};
 use crate::job::workload::RawTask;
+use crate::limits::LimitTable;
 use crate::metrics::Asked;
 use protocol::count::AtOverflow;
 use schemars::JsonSchema;

@@ -1,6 +1,5 @@
 //! What job files say of snippets, before anything is decided.
 
-use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::assemble::Syntax;
 use crate::job::exact::RawExact;
@@ -12,6 +11,7 @@ use crate::job::machine::MachineOptions;
 use crate::job::memory::MemoryFile;
 use crate::job::only::RawOnly;
 use crate::job::schema::{ExpectText, FilesText, HistoryText, Width};
+use crate::limits::LimitTable;
 use crate::metrics::Asked;
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;

@@ -1,12 +1,11 @@
 //! What stands in a job file: a section for each kind of item that is written down by itself, from the table in
-//! [`crate::kinds`].
+//! [`super::kinds`].
 //!
 //! A kind implements [`FileItem`] and [`Section`] where its keys are.
 
 use super::SnippetFile;
 use super::lines::Text;
 use super::raw::RawOptions;
-use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::errors::{JobError, Place};
 use crate::job::expect::CriteriaFile;
@@ -14,6 +13,7 @@ use crate::job::function::Programs;
 use crate::job::memory::MemoryFile;
 use crate::job::sample::TaskCode;
 use crate::job::workload::WorkloadFile;
+use crate::limits::LimitTable;
 use crate::metrics::request::Ask;
 use protocol::job::{Item, OnEnd, SelfTest};
 use protocol::record::Hex;
@@ -157,7 +157,7 @@ macro_rules! job {
     };
 }
 
-crate::kinds::sections!(job!());
+super::kinds::sections!(job!());
 
 /// An item as it goes to the machine, and what the host keeps of its tasks' code if addresses in it have to be named.
 pub(crate) type PackedItem = (Item<'static>, Option<Vec<TaskCode>>);

@@ -1,6 +1,5 @@
 //! The keys of `[[sample]]`, as written.
 
-use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::assemble::Syntax;
 use crate::job::expect::RawExpect;
@@ -9,6 +8,7 @@ use crate::job::memory::MemoryFile;
 use crate::job::only::RawOnly;
 use crate::job::schema::{ExpectText, FilesText, Width};
 use crate::job::workload::RawTask;
+use crate::limits::LimitTable;
 use crate::metrics::Asked;
 use protocol::bits::Bits;
 use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, VectorRegisters};

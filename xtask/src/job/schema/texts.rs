@@ -5,8 +5,9 @@
 use super::super::count::EventTable;
 use super::super::form::Form;
 use super::super::history;
-use crate::compare::{LimitParts, LimitTable};
 use crate::events::EventText;
+use crate::limits::LimitTable;
+use crate::limits::value::Parts as LimitParts;
 use protocol::core_kind::CoreKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;

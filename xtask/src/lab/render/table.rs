@@ -1,9 +1,10 @@
 //! A column for each machine.
 
+use crate::clean;
 use crate::lab::machine::Machine;
-use crate::render::style::{ERROR, FAINT, GOOD, STRONG, WARNING, paint};
-use crate::render::table::{empty, fit};
-use crate::render::{clean, number};
+use crate::primitives::number;
+use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, WARNING, paint};
+use crate::primitives::table::{empty, fit};
 use crate::text::printable;
 use crate::verdict::{Tally, sentences};
 use comfy_table::CellAlignment;
@@ -58,7 +59,7 @@ pub(super) fn render(machines: &[Machine], job: &str) -> String {
 /// What one machine's report says, item by item.
 #[derive(Default)]
 struct Shown {
-    width: crate::render::Width,
+    width: crate::primitives::table::Width,
     state: String,
     machine: String,
     items: Vec<Item>,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::collect::{Collector, Report};
+use crate::context::Context;
 use crate::lab::engine::Place;
-use crate::render::Context;
 use protocol::line;
 use protocol::record::Record;
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::events::Block;
+use crate::kinds::history::text::tests::example;
 use crate::metrics::names::{Asked, find};
 use crate::metrics::request::{Target, ask, planned_beside};
-use crate::render::history::tests::example;
 use pmu_model::Model;
 use protocol::record::HistoryPass;
 

@@ -1,7 +1,7 @@
 //! An item's machine code, with offsets.
 
-use super::super::Document;
 use crate::disassembly::{all, hex, unhex};
+use crate::document::Document;
 use crate::job::AboutCode;
 use html_report::model::{Code, Instruction, Part};
 

@@ -1,7 +1,8 @@
 //! An item that ended in an error.
 
-use super::{Badge, Document, Entry, code, note};
-use crate::render::tasks;
+use super::{Badge, Document, Entry, code};
+use crate::kinds::page::note;
+use crate::kinds::tasks::text as tasks;
 use html_report::model::{Cell, Part, Table, Tone};
 use protocol::record::{ErrorCode, ErrorRecord, Registers};
 

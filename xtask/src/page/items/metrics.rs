@@ -1,9 +1,9 @@
 //! Metrics of a snippet, or of a count and its tasks.
 
-use super::{note, table};
+use crate::document::Document;
+use crate::kinds::page::{note, table};
+use crate::metrics::render::{mark, passes, said, shares, spread, value};
 use crate::metrics::{ItemMetrics, MetricRow};
-use crate::page::Document;
-use crate::render::metrics::{mark, passes, said, shares, spread, value};
 use html_report::model::{Cell, Part, Plot, Series, Tone};
 
 /// The item's metrics, if it has some.

@@ -1,6 +1,8 @@
 use crate::cli::Format;
 use crate::collect::{Numbered, Report};
-use crate::render::{Context, history, render};
+use crate::context::Context;
+use crate::kinds::history::text as history;
+use crate::render::render;
 use proptest::prelude::*;
 use protocol::record::{HistoryResult, Record};
 use std::io::Write;

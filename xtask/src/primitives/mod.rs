@@ -1,0 +1,45 @@
+//! Of what every form is made that a report or another result has: figures, tables, rows of CSV, test points, plots of
+//! characters, and colours. Nothing here knows what is shown.
+
+pub(crate) mod csv;
+pub(crate) mod plot;
+pub(crate) mod point;
+pub mod style;
+pub mod table;
+
+/// A figure with at most three decimals, without trailing zeros.
+#[must_use]
+pub fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_string() } else { text.to_string() }
+}
+
+/// Joules with the prefix that suits them: `15.26 nJ`.
+#[must_use]
+pub fn joules(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 5] =
+        [(1e12, "pJ"), (1e9, "nJ"), (1e6, "µJ"), (1e3, "mJ"), (1.0, "J")];
+    let fits = |(scale, _): &&(f64, &str)| (value * scale).abs() < 1000.0;
+    let (scale, unit) = PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[4]);
+    format!("{} {unit}", number(value * scale))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn s4_joules_have_the_prefix_that_suits_them() {
+        for (value, text) in [
+            (0.0, "0 pJ"),
+            (1.526e-8, "15.26 nJ"),
+            (-0.0125, "-12.5 mJ"),
+            (9.999e-4, "999.9 µJ"),
+            (4096.0, "4096 J"),
+            // A thousand is one of the next.
+            (1.0, "1 J"),
+            (999e-12, "999 pJ"),
+        ] {
+            assert_eq!(crate::primitives::joules(value), text);
+        }
+    }
+}
