@@ -11,8 +11,9 @@ use arch::pmu::energy::{Domain, Energy, Interval, NoEnergy, Part, Place, Shared,
 use events::energy;
 use events::parse::parse_event;
 use events::request::Request;
+use protocol::hex::Hex;
 use protocol::record::{
-    Aggregates, CountedEnergy, Counting, EnergyMeter, EnergyReading, Hex, Metric, Uncounted,
+    Aggregates, CountedEnergy, Counting, EnergyMeter, EnergyReading, Metric, Uncounted,
 };
 
 /// The processor's registers of energy, or why there are none.

@@ -9,9 +9,10 @@ use arch::pmu::energy::{Energy, NoEnergy};
 use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::core_kind::CoreKind;
+use protocol::hex::Hex;
 use protocol::record::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, Hex, KindOfCores,
-    ListedProcessor, Machine, MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, KindOfCores, ListedProcessor,
+    Machine, MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.

@@ -4,7 +4,7 @@ use crate::random::Random;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use protocol::memory::{Chase, Fill, Memory, Order};
+use protocol::job::memory::{Chase, Fill, Memory, Order};
 
 /// Words from one word of progress to the next: 1 MiB.
 const TOLD_WORDS: usize = 1 << 17;

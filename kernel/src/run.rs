@@ -18,8 +18,8 @@ use crate::screen::Status;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use failure::{Failure, error_record};
+use protocol::job::memory::beyond;
 use protocol::job::{Item, Job, Memory};
-use protocol::memory::beyond;
 use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Outcome, Record};
 
 /// How often the screen is drawn again, as a part of the time between two progress records.

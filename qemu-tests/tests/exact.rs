@@ -4,7 +4,7 @@ pub mod generate;
 pub mod hand_written;
 
 use pmu_model::Model;
-use protocol::exact::DEFAULT_STEPS;
+use protocol::job::exact::DEFAULT_STEPS;
 use protocol::record::ExactResult;
 use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;

@@ -2,7 +2,8 @@
 
 use pmu_model::Model;
 use protocol::authentication::Key;
-use protocol::record::{Hex, Outcome, Verdict};
+use protocol::hex::Hex;
+use protocol::record::{Outcome, Verdict};
 use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
 use xtask::job::{file, form};

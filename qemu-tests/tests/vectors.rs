@@ -1,8 +1,8 @@
 //! Vector registers in samples of architectural PEBS, beyond XMM.
 
 use pmu_model::Model;
+use protocol::job::sampling::VectorRegisters;
 use protocol::record::{SampleResult, Samples};
-use protocol::sampling::VectorRegisters;
 use qemu_tests::{Guest, Ran};
 use xtask::cli::Boot;
 use xtask::machine::Given;

@@ -112,7 +112,7 @@ fn msr_table(msrs: &Msrs) -> Table {
     );
     let mut table = Table::new(title, &[("MSR", false), ("name", false), ("value", false)]);
     let set = msrs.values.iter().filter(|[_, value]| value.0 != 0);
-    let row = |[msr, value]: &[protocol::record::Hex; 2]| {
+    let row = |[msr, value]: &[protocol::hex::Hex; 2]| {
         Vec::from([msr.to_string(), name(msr.0 as u32), value.to_string()])
     };
     table.rows = set.map(row).collect();

@@ -219,7 +219,7 @@ pub struct Collect {
     #[arg(long, value_name = "DIR", requires = "image")]
     pub copy: Option<PathBuf>,
     /// Rate of the device in bits per second: the job's `baud`.
-    #[arg(long, default_value_t = protocol::limits::MAX_BAUD)]
+    #[arg(long, default_value_t = protocol::job::limits::MAX_BAUD)]
     pub baud: u32,
     /// Stop with an error after this many seconds without the end record. A file is read without waiting.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(3600.0))]

@@ -2,7 +2,8 @@
 
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
-use protocol::record::{Hex, Record};
+use protocol::hex::Hex;
+use protocol::record::Record;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;

@@ -142,8 +142,8 @@ pub fn sentences(record: &Record) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::collect::Numbered;
-    use protocol::criteria::{Bounds, Criteria, Expect};
     use protocol::job::OnEnd;
+    use protocol::job::criteria::{Bounds, Criteria, Expect};
 
     fn record(json: &str) -> Record {
         serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))

@@ -16,7 +16,7 @@ use super::{Frames, Space, layout};
 use x86_64::structures::paging::{PageSize, Size2MiB, Size4KiB};
 use x86_64::{PhysAddr, VirtAddr};
 
-/// Bytes of the code area; `protocol::limits::CODE_AREA_BYTES` has the same value.
+/// Bytes of the code area; `protocol::job::limits::CODE_AREA_BYTES` has the same value.
 pub const CODE_BYTES: u64 = 16 << 20;
 /// Bytes of one memory area.
 pub const AREA_BYTES: u64 = 1 << 20;

@@ -31,9 +31,9 @@ pub const ARENA: u64 = 0x4000_0000;
 pub const AREAS: u64 = 0x5000_0000;
 /// Memory areas in pages of 1 GiB.
 pub const GIANT_AREAS: u64 = 0x0000_1010_0000_0000;
-/// Memory that an item requests; `protocol::memory::LOW` has the same value. It shares no page directory's entry with others.
+/// Memory that an item requests; `protocol::job::memory::LOW` has the same value. It shares no page directory's entry with others.
 pub const REQUESTED: Range<u64> = 0x7000_0000..0x8000_0000;
-/// The same for what does not fit there: one entry of the top table; `protocol::memory::HIGH` has the same value.
+/// The same for what does not fit there: one entry of the top table; `protocol::job::memory::HIGH` has the same value.
 pub const HIGH_REQUESTED: Range<u64> = 0x0000_3000_0000_0000..0x0000_3080_0000_0000;
 /// Code for ring 3.
 pub const USER_CODE: u64 = 0x0000_2000_0000_0000;

@@ -19,7 +19,7 @@ use x86_64::structures::paging::{
 };
 use x86_64::{PhysAddr, VirtAddr};
 
-/// Bytes of code; `protocol::workload::MAX_TASK_CODE_BYTES` and what is put around have room in it.
+/// Bytes of code; `protocol::job::workload::MAX_TASK_CODE_BYTES` and what is put around have room in it.
 pub const CODE_BYTES: u64 = 256 << 10;
 /// Bytes of the stack.
 pub const STACK_BYTES: u64 = 32 << 10;

@@ -8,8 +8,7 @@ mod item;
 mod tests;
 pub mod text;
 
-pub use item::{Figure, Item, Standing, excess, item};
-pub(crate) use item::{metric, single};
+pub use item::{Item, Standing, excess, item};
 
 use crate::record::{End, Outcome};
 use alloc::format;

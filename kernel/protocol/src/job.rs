@@ -1,24 +1,47 @@
 //! A job: what the firmware is asked to do, in the form in which it decodes it.
 //!
 //! Text and code borrow from the ramdisk, so that ten thousand snippets cost the firmware one vector.
+//!
+//! - [`limits`]: the bounds of all that it says, which both sides check.
+//! - [`control`]: what a snippet asks of the machine. [`memory`]: memory that items see. [`requirement`]: what the code of items needs
+//!   of the processor. [`criteria`]: what an item has to come to.
+//! - [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by cycle. [`facts`]: what a fact sheet has.
+//! - [`workload`]: tasks, for counting and sampling; [`affinity`]: the processors that they run on. [`mod@count`]: what is counted
+//!   over them, and [`gate`]: where that starts and stops. [`sampling`]: where they are when events happen.
+//!
+//! Nothing here knows what becomes of it: [`crate::record`].
 
+pub mod affinity;
 mod conformance;
+pub mod control;
+pub mod count;
+pub mod criteria;
+pub mod exact;
+pub mod facts;
+pub mod gate;
+pub mod history;
+mod item;
+pub mod limits;
+pub mod memory;
+pub mod requirement;
+pub mod sampling;
 mod snippet;
+pub mod workload;
 
-pub use crate::control::Control;
 pub use crate::core_kind::CoreKind;
-pub use crate::count::Count;
-pub use crate::criteria::{Bounds, Criteria, Expect};
-pub use crate::exact::{Exact, Filter};
-pub use crate::facts::Facts;
-pub use crate::history::History;
-pub use crate::kinds::Item;
-pub use crate::memory::Memory;
-pub use crate::requirement::Requirement;
-pub use crate::sampling::Sampling;
-pub use crate::workload::Tasks;
 pub use conformance::Conformance;
+pub use control::Control;
+pub use count::Count;
+pub use criteria::{Bounds, Criteria, Expect};
+pub use exact::{Exact, Filter};
+pub use facts::Facts;
+pub use history::History;
+pub use item::{Item, JobPart};
+pub use memory::Memory;
+pub use requirement::Requirement;
+pub use sampling::Sampling;
 pub use snippet::{DRAIN_NOPS, Difference, LoopCounter, Setup, Snippet};
+pub use workload::Tasks;
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

@@ -8,8 +8,8 @@
 //! These lines follow from the records alone. So a reader makes them again and knows them from any other text.
 
 use crate::line::push_number;
-use crate::record::{CheckVerdict, ErrorCode, Outcome, Record, Verdict};
-use crate::verdict::{self, Figure};
+use crate::record::{CheckVerdict, ErrorCode, Figure, Outcome, Record, Verdict};
+use crate::{record, verdict};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -174,7 +174,7 @@ fn point(out: &mut Vec<u8>, is_ok: bool, number: u32, name: &str, said: [&str; 2
 /// The first figures: number, then name.
 fn figures(record: &Record) -> String {
     let mut said = String::new();
-    for Figure { label, value, .. } in verdict::figures(record).iter().take(MAX_FIGURES) {
+    for Figure { label, value, .. } in record::figures(record).iter().take(MAX_FIGURES) {
         if let Some(value) = value {
             let between = if said.is_empty() { "" } else { ", " };
             for part in [between, &value.to_string(), " ", label] {

@@ -181,8 +181,8 @@ fn is_hex(digits: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Progress;
-    use crate::record::{Crash, CrashKind, Hex, Registers};
+    use crate::hex::Hex;
+    use crate::record::{Crash, CrashKind, Progress, Registers};
     use proptest::prelude::*;
 
     fn progress(done: u32) -> Record {

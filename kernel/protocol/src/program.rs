@@ -11,7 +11,7 @@
 //!
 //! The CRC of the job would take a long time over megabytes, so the sum goes by words.
 
-use crate::record::{Hex, ProgramKey};
+use crate::hex::Hex;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -41,6 +41,21 @@ pub const MESSAGE_BYTES: u64 = 8 + MAX_MESSAGE_BYTES;
 
 const LENGTH_AT: usize = 8;
 const HEAD_AT: usize = 12;
+
+/// A program, by which the host finds the names of its addresses: in the report itself, so that it needs no job.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramKey {
+    /// Digest of what it was linked from; the host keeps the linked file under this name.
+    pub key: Hex,
+    /// What its addresses are moved by, compared with the file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bias: Hex,
+}
+
+fn is_zero(value: &Hex) -> bool {
+    value.0 == 0
+}
 
 /// A call that is measured, in place of a body.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

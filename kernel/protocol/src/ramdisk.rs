@@ -27,7 +27,7 @@ mod section;
 pub use section::{SectionKind, add_section, nth_section, section, take_key};
 
 use crate::job::Job;
-use crate::limits::{self, LimitError};
+use crate::job::limits::{self, LimitError};
 use crate::{PROTOCOL_VERSION, checksum::crc32_parts};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

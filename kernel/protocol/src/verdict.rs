@@ -3,16 +3,11 @@
 //! The firmware judges so when it writes a record, and the host again with its own job when it reads one. Nothing else
 //! decides whether a run passes.
 
-mod figures;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use figures::figure;
-pub use figures::{Figure, figures};
-
-use crate::criteria::{Bounds, Criteria, Expect};
-use crate::kinds::ItemRecord;
-use crate::record::{Miss, Record, TaskEnd, TaskResult, Uncounted, Verdict};
+use crate::job::criteria::{Bounds, Criteria, Expect};
+use crate::record::{Figure, ItemRecord, Miss, Record, TaskEnd, TaskResult, Uncounted, Verdict};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

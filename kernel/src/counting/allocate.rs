@@ -3,7 +3,7 @@
 use super::owner::{OwnerError, Scope};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::count::Schedule;
+use protocol::job::count::Schedule;
 
 /// What a set asks for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

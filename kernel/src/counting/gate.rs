@@ -7,8 +7,8 @@ use super::{Platform, Session, Set, SetError};
 use crate::snippet::events::Counted;
 use alloc::vec::Vec;
 use arch::pmu::Rings;
-use protocol::count::Count;
-use protocol::gate::{GateAct, GateAt, GateOn, REGISTERS};
+use protocol::job::count::Count;
+use protocol::job::gate::{GateAct, GateAt, GateOn, REGISTERS};
 use protocol::record::CountGate;
 
 /// Why an event is not counted between addresses.

@@ -10,7 +10,7 @@
 use super::allocate::{Allocation, Evicted, SetRequest};
 use super::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
 use alloc::vec::Vec;
-use protocol::count::When;
+use protocol::job::count::When;
 
 /// A set with what it holds.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use iced_x86::Mnemonic;
 use protocol::bits::Bits;
-use protocol::exact::{AddressRange, Base, Filter};
+use protocol::job::exact::{AddressRange, Base, Filter};
 use step::Touch;
 
 /// A filter as it is applied: with the addresses that the registers point to at the start.

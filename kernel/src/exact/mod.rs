@@ -25,8 +25,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use iced_x86::Mnemonic;
-use protocol::exact::Filter;
 use protocol::job::Snippet;
+use protocol::job::exact::Filter;
 use protocol::record::Fault;
 
 /// A machine that can step through emitted code.

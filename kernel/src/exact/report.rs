@@ -9,9 +9,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use protocol::bits::Bits;
-use protocol::exact::Exact;
+use protocol::job::exact::Exact;
+use protocol::job::limits::MAX_LISTED_INSTRUCTIONS;
 use protocol::job::{Difference, Snippet};
-use protocol::limits::MAX_LISTED_INSTRUCTIONS;
 use protocol::record::{
     Comparison, ExactCount, ExactResult, ListedInstruction, Metric, Uncounted, Verdict,
 };

@@ -6,7 +6,7 @@ use iced_x86::{CodeSize, Instruction, Mnemonic};
 use pmu_model::uarch::AccessKind;
 use pmu_model::{Branch, BranchKind, Ring};
 use protocol::bits::Bits;
-pub use protocol::exact::EVENTS;
+pub use protocol::job::exact::EVENTS;
 use step::{Behind, Touch};
 
 const INSTRUCTIONS: usize = 0;

@@ -16,8 +16,8 @@ use arch::switches::{Clocks, Switches};
 use core::arch::asm;
 use core::ops::Range;
 use kernel::snippet::Place;
-use protocol::control::{Caches, Control, Interrupts, MemoryType, PageSize, Ring};
-use protocol::limits::MAX_MSRS;
+use protocol::job::control::{Caches, Control, Interrupts, MemoryType, PageSize, Ring};
+use protocol::job::limits::MAX_MSRS;
 use protocol::record::Applied;
 use raw_cpuid::CpuIdReader as _;
 

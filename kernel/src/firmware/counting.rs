@@ -16,7 +16,7 @@ use kernel::counting::job::sets::named_cpus;
 use kernel::counting::job::{Sets, Shares, timed, whole};
 use kernel::processors::{Member, agreement};
 use kernel::tasks::{Machine as _, Summary, run_beating};
-use protocol::count::Count;
+use protocol::job::count::Count;
 use protocol::record::CountResult;
 use remote::Remote;
 use watch::Watch;

@@ -17,8 +17,9 @@ use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use kernel::screen::Failure;
+use protocol::hex::Hex;
 use protocol::job::{OnEnd, SelfTest};
-use protocol::record::{Crash, CrashKind, End, Hex, Outcome, Record, Registers};
+use protocol::record::{Crash, CrashKind, End, Outcome, Record, Registers};
 use spin::Mutex;
 use x86_64::registers::control::Cr2;
 

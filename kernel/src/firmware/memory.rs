@@ -13,8 +13,8 @@ use arch::time::tsc;
 use core::ops::Range;
 use kernel::heartbeat::Beat;
 use kernel::memory::{fill, note};
-use protocol::control::{MemoryType, PageSize};
-use protocol::memory::{HIGH, LOW, Memory};
+use protocol::job::control::{MemoryType, PageSize};
+use protocol::job::memory::{HIGH, LOW, Memory};
 use protocol::record::{Applied, Unit, Within};
 
 const _: () = {

@@ -15,7 +15,7 @@ use arch::cpu::Hypervisor;
 use arch::memory::cache;
 use arch::memory::user::UserPages;
 use arch::time::tsc;
-use protocol::facts::Watch;
+use protocol::job::facts::Watch;
 use protocol::record::{NoiseFacts, Times, TransitionCost};
 
 /// Milliseconds that each processor is watched, if nobody says how many: the window of Linux's `hwlat` is as long. Where the clock

@@ -16,13 +16,14 @@ use kernel::screen::Ways;
 use protocol::PROTOCOL_VERSION;
 use protocol::authentication::Key;
 use protocol::console::Received;
+use protocol::hex::Hex;
 use protocol::ktap::Ktap;
-use protocol::record::{Hex, Record, Start};
+use protocol::record::{Record, Start};
 use protocol::serial::SerialPorts;
 use spin::{Mutex, MutexGuard};
 
 /// Rate before a job says another.
-pub const DEFAULT_BAUD: u32 = protocol::limits::MAX_BAUD;
+pub const DEFAULT_BAUD: u32 = protocol::job::limits::MAX_BAUD;
 
 /// Where the report goes.
 pub struct Line {

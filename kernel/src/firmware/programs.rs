@@ -10,9 +10,9 @@ use arch::memory::program::{Image, Part};
 use arch::memory::{Frames, Space};
 use core::ops::Range;
 use kernel::snippet::fault;
-use protocol::program::{Program, STACK_BYTES, STACK_END};
+use protocol::program::{Program, ProgramKey, STACK_BYTES, STACK_END};
 use protocol::ramdisk::{self, SectionKind};
-use protocol::record::{Fault, ProgramKey};
+use protocol::record::Fault;
 
 /// Whose copy of a program's memory it is: each has its own data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -20,10 +20,12 @@ use kernel::sampling::{Pmu, Sampler, Scheduled};
 use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Phase, emit};
 use kernel::tasks;
+use protocol::hex::Hex;
+use protocol::job::sampling::Sampling;
+use protocol::job::workload::Task;
 use protocol::job::{Difference, Setup, Snippet};
-use protocol::record::{CodePlace, Hex, ProgramKey};
-use protocol::sampling::Sampling;
-use protocol::workload::Task;
+use protocol::program::ProgramKey;
+use protocol::record::CodePlace;
 use x86_64::instructions::{interrupts, nop};
 
 /// What a processor does for another one while that waits for it, or hands back to it.

@@ -15,7 +15,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use arch::task::memory::{self, Memory};
 use kernel::tasks::{self, Summary};
-use protocol::workload::Tasks;
+use protocol::job::workload::Tasks;
 use ring3::UserInstructions;
 
 /// Memory of tasks, kept from one workload for the next.

@@ -8,8 +8,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::pmu::stop_on_overflow::Stop;
-use protocol::history::History;
 use protocol::job::Snippet;
+use protocol::job::history::History;
 
 /// What was found. Instructions are the witness's, counted from the switch that starts it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,10 +12,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
-use protocol::history::History;
+use protocol::hex::Hex;
 use protocol::job::Snippet;
+use protocol::job::history::History;
 use protocol::record::{
-    Hex, HistoryPass, HistoryPlace, HistoryResult, HistorySeries, StoppedBy, Unit, Verdict, Within,
+    HistoryPass, HistoryPlace, HistoryResult, HistorySeries, StoppedBy, Unit, Verdict, Within,
 };
 
 /// Measures the history of item `item`. The record's times are left 0.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use arch::pmu::driver::SLOTS;
 use events::parse::parse_list;
 use events::request::Request;
-use protocol::history::{History, WITNESS};
+use protocol::job::history::{History, WITNESS};
 use protocol::record::Uncounted;
 
 /// Numbers of the clock and of the witness in a plan.

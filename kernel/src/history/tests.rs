@@ -10,7 +10,7 @@ use super::*;
 use crate::snippet::measure::Unmeasured;
 use host::{BRANCH, Host, LOAD, NOP};
 use pmu_model::{Model, Mutation};
-use protocol::history::History;
+use protocol::job::history::History;
 use protocol::job::{Difference, LoopCounter, Setup};
 use protocol::program::Call;
 use protocol::record::{HistoryResult, HistorySeries, StoppedBy};

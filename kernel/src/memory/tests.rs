@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use protocol::control::{MemoryType, PageSize};
+use protocol::job::control::{MemoryType, PageSize};
 use std::borrow::Cow;
 
 fn memory(bytes: u64, fill: Fill<'static>) -> Memory<'static> {

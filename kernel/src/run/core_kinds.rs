@@ -4,11 +4,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::affinity::Affinity;
 use protocol::core_kind::CoreKind;
-use protocol::count::Bind;
+use protocol::job::affinity::Affinity;
+use protocol::job::count::Bind;
+use protocol::job::workload::{Task, Workload};
 use protocol::job::{Item, Processors};
-use protocol::workload::{Task, Workload};
 
 /// Each processor in use by its number, in their order, and the kind of its core, if it tells. Numbers have gaps where a
 /// processor did not start.
@@ -212,7 +212,7 @@ mod tests {
             turns: 1,
             loop_counter: protocol::job::LoopCounter::R15,
             extended_state: false,
-            ring: protocol::workload::Ring::Kernel,
+            ring: protocol::job::workload::Ring::Kernel,
             parent: None,
             cpu: None,
             core: None,

@@ -17,18 +17,18 @@ use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::stop_on_overflow::StopOnOverflow;
 use clocked::Clocked;
-use protocol::control::{MemoryType, PageSize, Ring};
-use protocol::exact::Filter;
+use protocol::job::control::{MemoryType, PageSize, Ring};
+use protocol::job::exact::Filter;
+use protocol::job::memory::Fill;
+use protocol::job::workload::Task;
 use protocol::job::{
     Bounds, Conformance, CoreKind, Count, Criteria, Difference, Exact, Expect, OnEnd, Processors,
     Requirement, Sampling, Snippet, Tasks,
 };
-use protocol::memory::Fill;
 use protocol::record::{
     Applied, Check, CodePlace, CountResult, Fault, Outcome, ProcessorsResult, Suite, Verdict,
 };
 use protocol::stream::{self, Reader};
-use protocol::workload::Task;
 use std::borrow::Cow;
 use std::rc::Rc;
 

@@ -7,9 +7,10 @@ use arch::pmu::pebs::Groups;
 use arch::pmu::pmi::{ControlBlock, Edge, Edges};
 use arch::pmu::registers::LbrSelect;
 use arch::pmu::{Capabilities, Driver, Freeze, LbrKind, PmuError, Registers, lbr};
-use protocol::record::{EdgeCount, Hex, RecordedBranches, SampledStacks, StackCount};
-use protocol::sampling::{CallGraph, Sampling};
-use protocol::workload::Ring;
+use protocol::hex::Hex;
+use protocol::job::sampling::{CallGraph, Sampling};
+use protocol::job::workload::Ring;
+use protocol::record::{EdgeCount, RecordedBranches, SampledStacks, StackCount};
 
 /// Why a timer's samples have none.
 pub(super) const NO_EVENT: &str =

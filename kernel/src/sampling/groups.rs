@@ -14,8 +14,8 @@ use arch::pmu::pebs::{DataConfig, Format, Groups};
 use arch::pmu::pmi::{ControlBlock, GroupLog};
 use arch::pmu::registers::{GlobalStatus, PerfMetrics, Slots};
 use arch::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
+use protocol::job::sampling::Sampling;
 use protocol::record::Samples;
-use protocol::sampling::Sampling;
 
 /// Counters that MSR_PEBS_DATA_CFG and records of the older formats can name.
 const NAMED: u32 = 0xffff;

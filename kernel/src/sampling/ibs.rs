@@ -14,7 +14,7 @@ use arch::pmu::{Capabilities, Driver, PmuError, Registers};
 use events::encode::{Counters, encode};
 use events::parse::parse_list;
 use events::request::{Base, Request};
-use protocol::sampling::{Delivery, Sampling as Item};
+use protocol::job::sampling::{Delivery, Sampling as Item};
 
 /// Why a second event has none.
 pub(super) const ONE: &str = "one instruction-based sample at a time is taken";

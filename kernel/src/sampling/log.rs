@@ -5,8 +5,9 @@ use super::{Session, groups, memory};
 use alloc::vec::Vec;
 use arch::pmu::data_source::Datum;
 use arch::pmu::pmi::{self, ControlBlock};
-use protocol::record::{Hex, Samples};
-use protocol::sampling::Sampling;
+use protocol::hex::Hex;
+use protocol::job::sampling::Sampling;
+use protocol::record::Samples;
 
 /// Samples of one record, without registers.
 const CHUNK: usize = 1000;

@@ -14,12 +14,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{self, ControlBlock};
 use protocol::bits::Bits;
-use protocol::limits;
+use protocol::hex::Hex;
+use protocol::job::limits;
+use protocol::job::sampling::{Delivery, Keep, Sampling};
 use protocol::record::{
-    AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
+    AddressCount, CodePlace, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
     Uncounted, Verdict,
 };
-use protocol::sampling::{Delivery, Keep, Sampling};
 
 /// Samples the item's workload. Single samples are handed to `report`, at most 1,000 at a time. `around` begins when the workload is
 /// about to run that is sampled, and ends after it, however it ended.

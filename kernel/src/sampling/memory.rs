@@ -14,7 +14,8 @@ use arch::pmu::data_source::{Datum, Encoding, PRECISE_STORE, Told};
 use arch::pmu::pebs::{Format, Groups};
 use arch::pmu::pmi::{Access, Accesses, ControlBlock, Filter, Outcome, Table};
 use arch::pmu::{Capabilities, Counter, PmuError, Selection, numbers};
-use protocol::record::{DataCount, Hex, OutcomeCount, SourceCount};
+use protocol::hex::Hex;
+use protocol::record::{DataCount, OutcomeCount, SourceCount};
 
 /// The threshold if a request has none: the least that the facility takes (SDM vol. 3, 20.3.1.1.2; Linux, `mem-loads`).
 const LEAST_THRESHOLD: u32 = 3;

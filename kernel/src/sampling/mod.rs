@@ -40,9 +40,9 @@ use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::{Driver, Gate, Registers};
 use core::ops::Range;
+use protocol::job::sampling::Sampling;
+use protocol::job::workload::Task;
 use protocol::record::CodePlace;
-use protocol::sampling::Sampling;
-use protocol::workload::Task;
 
 /// The PMU of a machine, in its parts.
 pub struct Pmu<'a> {

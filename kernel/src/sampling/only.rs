@@ -18,10 +18,10 @@ use core::ops::Range;
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use pmu_model::uarch::AccessKind;
 use protocol::bits::Bits;
-use protocol::exact::Filter;
+use protocol::job::exact::Filter;
+use protocol::job::sampling::Sampling;
+use protocol::job::workload::Ring;
 use protocol::record::{Qualified, SampledCount};
-use protocol::sampling::Sampling;
-use protocol::workload::Ring;
 use step::Touch;
 
 /// Events whose records have the data's address from Haswell on, whatever their unit mask: MEM_INST_RETIRED (before Skylake

@@ -8,8 +8,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Interval, Times};
 use arch::pmu::{Driver, Gate, PmuError, Registers};
+use protocol::job::sampling::Sampling;
 use protocol::record::{SampledCount, SamplingCapability};
-use protocol::sampling::Sampling;
 
 /// One processor's part.
 pub(super) struct Part {

@@ -17,8 +17,8 @@ use arch::pmu::{Counter, Rings, Selection};
 use arch::time::tsc;
 use period::count;
 use possible::possible;
+use protocol::job::sampling::{Rate, Sampling};
 use protocol::record::Uncounted;
-use protocol::sampling::{Rate, Sampling};
 use requested::Requested;
 use witnesses::witnesses;
 

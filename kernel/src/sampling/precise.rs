@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Format, Groups, Store};
 use arch::pmu::pmi::{ControlBlock, Retired};
 use arch::pmu::{Capabilities, Counter, Selection, numbers};
-use protocol::record::{DataCount, Hex, RetireLatency};
-use protocol::sampling::{Rate, Sampling};
+use protocol::hex::Hex;
+use protocol::job::sampling::{Rate, Sampling};
+use protocol::record::{DataCount, RetireLatency};
 
 /// Records that the buffer holds: 50 kB of the largest, 250 kB with branch records.
 const RECORDS: usize = 256;

@@ -11,7 +11,7 @@ use arch::pmu::pmi::{
     Bucket, Chain, ControlBlock, Edge, REGISTERS, Retired, RetiredByCounter, Sample, Throttle,
 };
 use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
-use protocol::sampling::{self, Keep, OnFull, Sampling};
+use protocol::job::sampling::{self, Keep, OnFull, Sampling};
 
 /// A set of sampling counters. Holds the log that the block names, so it has to outlive the block's use.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::driver::SLOTS;
 use arch::pmu::{Driver, PmuError, Registers, Selection};
+use protocol::job::sampling::Sampling;
 use protocol::record::{SampleResult, SampledCount, Uncounted};
-use protocol::sampling::Sampling;
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,9 +23,9 @@ use super::*;
 use host::Host;
 use pmu_model::Model;
 use protocol::job::LoopCounter;
+use protocol::job::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
+use protocol::job::workload::{Ring as TaskRing, Workload};
 use protocol::record::{SampleResult, Samples};
-use protocol::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
-use protocol::workload::{Ring as TaskRing, Workload};
 use std::borrow::Cow;
 
 /// Where code lies.
@@ -86,7 +86,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         call_graph: None,
         vectors: vec![],
         counters: Vec::new(),
-        only: protocol::exact::Filter::default(),
+        only: protocol::job::exact::Filter::default(),
         limit_us: 1,
     }
 }

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use arch::pmu::Capabilities;
 use arch::pmu::pebs::vectors::{self, GROUPS};
 use arch::pmu::pebs::{Format, Groups};
-use protocol::record::{Hex, Samples};
-use protocol::sampling::VectorRegisters;
+use protocol::hex::Hex;
+use protocol::job::sampling::VectorRegisters;
+use protocol::record::Samples;
 
 /// What there is besides, without any vector register.
 const GENERAL: &str = "registers has the general ones";

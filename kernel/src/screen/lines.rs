@@ -4,7 +4,8 @@ use super::grid::{cut, wrapped};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::digest::{Figure, Item, Standing};
+use protocol::digest::{Item, Standing};
+use protocol::record::digest::Figure;
 
 /// A line of the table.
 #[derive(Clone, Debug, Eq, PartialEq)]

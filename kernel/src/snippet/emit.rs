@@ -36,8 +36,8 @@ use core::ops::Range;
 use function::CALL_BYTES;
 use mode_switch::ModeSwitch;
 use protocol::bits::Bits;
+use protocol::job::limits::MAX_MSRS;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
-use protocol::limits::MAX_MSRS;
 use window::{LFENCE, REGISTER_START_BYTES, TIMER_START_BYTES, WRITE_BYTES, gate_open_bytes};
 
 mod code;
@@ -122,7 +122,7 @@ const R15: u8 = 15;
 /// `gate` opens before it and closes after it.
 ///
 /// # Panics
-/// If the memory is too small: `protocol::limits` makes sure that checked snippets fit.
+/// If the memory is too small: `protocol::job::limits` makes sure that checked snippets fit.
 pub fn emit(
     memory: &mut [u8],
     place: &Place,

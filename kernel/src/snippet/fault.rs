@@ -7,9 +7,10 @@ use arch::call::{Cause, Trap};
 use arch::trap::TrapFrame;
 use core::ops::Range;
 use protocol::bits::Bits;
+use protocol::hex::Hex;
 use protocol::job::Snippet;
 use protocol::program::{Head, MESSAGE_BYTES, Segment};
-use protocol::record::{Fault, Hex, Registers};
+use protocol::record::{Fault, Registers};
 
 /// Longest x86 instruction (SDM vol. 2, 2.3.11).
 const MAX_INSTRUCTION_BYTES: usize = 15;

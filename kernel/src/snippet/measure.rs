@@ -14,7 +14,8 @@ use arch::pmu::energy::{Interval, NoEnergy, Still};
 use arch::pmu::pmi::Retired;
 use arch::pmu::uncore::{NoUncore, Placed, Refusal, Uncore};
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Applied, Counting, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
+use protocol::program::ProgramKey;
+use protocol::record::{Applied, Counting, Fault, Metric, Uncounted, Unit, Within};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
 /// for machines that control nothing around the snippet.

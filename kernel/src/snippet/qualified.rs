@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use iced_x86::Mnemonic;
 use pmu_model::Qualifiers;
 use pmu_model::qualify::{self, WORDS};
-use protocol::exact::{AddressRange, Filter};
+use protocol::job::exact::{AddressRange, Filter};
 use thiserror::Error;
 
 /// What the qualifiers cannot hold.

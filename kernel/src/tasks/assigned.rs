@@ -5,8 +5,8 @@ use crate::heartbeat::Beat;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use protocol::job::workload::{Task, Workload};
 use protocol::record::{Together, Unit, Within};
-use protocol::workload::{Task, Workload};
 
 /// Leads one processor through a workload. All calls come from that processor, one at a time.
 pub trait ProcessorScheduler: Send {

@@ -16,7 +16,7 @@ use arch::vectors::EXIT_VECTOR;
 use core::ops::Range;
 use protocol::bits::Bits;
 use protocol::job::LoopCounter;
-use protocol::workload::Task;
+use protocol::job::workload::Task;
 
 /// What was emitted, as addresses.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Emitted {
 /// Emits the code of `task` into `memory`, which lies at `place.code` when it runs.
 ///
 /// # Panics
-/// If the memory is too small: `protocol::workload` makes sure that checked tasks fit.
+/// If the memory is too small: `protocol::job::workload` makes sure that checked tasks fit.
 pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
     let mut code = Code::new(memory, place);
     // These are never executed.
@@ -61,7 +61,7 @@ pub fn registers(place: &Place, task: &Task, emitted: &Emitted) -> TrapFrame {
 mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions, Mnemonic};
-    use protocol::workload::Ring;
+    use protocol::job::workload::Ring;
 
     fn task(init: usize, turns: u64, loop_counter: LoopCounter) -> Task<'static> {
         Task {

@@ -29,8 +29,8 @@ use alloc::vec::Vec;
 use arch::smp::Handover;
 use arch::trap::TrapFrame;
 use moving::{Outcome, Went};
+use protocol::job::workload::Workload;
 use protocol::record::{TaskResult, Ticks, Together, VectorCount};
-use protocol::workload::Workload;
 
 /// Sees what the scheduler does. Called with interrupts off, in the interrupt: an observer neither allocates nor waits
 /// for a lock. `None` stands for the kernel itself. All calls but the first come from the processor that is observed.

@@ -6,9 +6,10 @@ use crate::snippet::fault::{bits_of, instruction, registers};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::ops::Range;
+use protocol::hex::Hex;
 use protocol::job::LoopCounter;
-use protocol::record::{Fault, Hex, TaskEnd, TaskResult};
-use protocol::workload::Task;
+use protocol::job::workload::Task;
+use protocol::record::{Fault, TaskEnd, TaskResult};
 
 /// Puts it together.
 pub(super) fn task(

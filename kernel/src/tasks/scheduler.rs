@@ -8,8 +8,8 @@ use super::queue::Queue;
 use super::ticks::{Intervals, Stalls, Ticker};
 use super::{Cause, Decision, Observer, Timer};
 use alloc::vec::Vec;
+use protocol::job::workload::{Task, Workload};
 use protocol::record::TaskEnd;
-use protocol::workload::{Task, Workload};
 
 /// What became of a task so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -8,8 +8,8 @@ pub(super) use made::{Habits, Made, Seen, TURN, Watcher};
 use super::*;
 use proptest::prelude::*;
 use protocol::job::LoopCounter;
+use protocol::job::workload::{Ring, Task};
 use protocol::record::TaskEnd;
-use protocol::workload::{Ring, Task};
 
 pub(super) fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
     Task {

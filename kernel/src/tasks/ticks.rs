@@ -3,8 +3,8 @@
 use super::{Cause, Timer};
 use crate::random::Random;
 use alloc::vec::Vec;
+use protocol::job::workload::Workload;
 use protocol::record::Ticks;
-use protocol::workload::Workload;
 
 /// Says when the next tick is to come.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ pub fn together<'a>(all: impl Iterator<Item = &'a Intervals> + Clone) -> Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::workload::Workload;
+    use protocol::job::workload::Workload;
 
     fn ticker(tick_ns: u64, jitter: Option<u64>) -> Ticker {
         Ticker::new(&Workload { tasks: vec![], tick_ns, jitter }, 2_000_000_000, 0)

@@ -1,6 +1,7 @@
 use super::*;
+use protocol::hex::Hex;
 use protocol::line::{self, LineError};
-use protocol::record::{ErrorCode, Hex, Progress, Start};
+use protocol::record::{ErrorCode, Progress, Start};
 
 fn start() -> Record {
     let (program, version) = ("barecount".to_string(), "0".to_string());

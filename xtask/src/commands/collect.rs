@@ -4,14 +4,13 @@ mod stick;
 
 use super::run::{needs_symbols, resolve};
 use super::{check_output, deliver};
-use crate::build;
 use crate::cli::{Collect, Format, Output};
 use crate::collect::Collector;
 use crate::context::Context;
 use crate::kinds::places;
 use crate::machine::{MachineError, seconds};
 use crate::progress::Work;
-use crate::{Failure, Result, interrupt, output, qr, verdict};
+use crate::{Failure, Result, build, interrupt, output, qr, verdict};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;

@@ -2,10 +2,9 @@
 
 use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
-use crate::parts;
 use crate::primitives::style::{ERROR, FAINT, GOOD, paint};
 use crate::setup::{self, Need, Status, Toolchain, qemu};
-use crate::{Failure, Result, output};
+use crate::{Failure, Result, output, parts};
 use std::fmt::Write;
 
 /// Needs without which everything runs but what they are for.

@@ -25,10 +25,9 @@ pub mod vm;
 use crate::cli::{Command, Output, Project, User};
 use crate::collect::Report;
 use crate::context::Context;
-use crate::plots;
 use crate::render::render;
 use crate::samples::{Profile, folded, pprof};
-use crate::{Failure, Result, exit_code, output};
+use crate::{Failure, Result, exit_code, output, plots};
 use std::fs;
 use std::path::Path;
 

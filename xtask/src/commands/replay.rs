@@ -8,7 +8,7 @@ use crate::machine::{Host, MachineError, accel};
 use crate::primitives::table::Width;
 use crate::recording::Recorded;
 use crate::{Failure, Result, interrupt, output, page, replay, setup};
-use protocol::limits::MAX_CHECKS;
+use protocol::job::limits::MAX_CHECKS;
 
 /// Runs the command.
 ///

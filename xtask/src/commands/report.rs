@@ -3,8 +3,7 @@
 use crate::cli::ReportArguments;
 use crate::compare::baseline::{Baselines, file_of};
 use crate::document::Document;
-use crate::page;
-use crate::{Failure, Result, output};
+use crate::{Failure, Result, output, page};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.

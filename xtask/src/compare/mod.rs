@@ -1,6 +1,6 @@
 //! Two reports, item by item and figure by figure: what got better, what got worse, and what cannot be told.
 //!
-//! - [`mod@saved`] reads reports, [`baseline`] finds them by name, [`figures`] are what is compared.
+//! - [`mod@saved`] reads reports, [`baseline`] finds them by name; their figures, which are compared, are each kind's own.
 //! - [`mod@setting`]: machine, job and tools, as far as figures depend on them.
 //! - [`mod@limits`]: how far a figure may get worse; [`mod@judge`] and [`statistics`]: whether it did.
 //! - [`Comparison`]: what comes of it; [`render`]: the forms that people and CI services read.

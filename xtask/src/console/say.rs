@@ -100,7 +100,8 @@ fn of_event(event: &ConsoleEvent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::record::{ConsoleBefore, Hex};
+    use protocol::hex::Hex;
+    use protocol::record::ConsoleBefore;
 
     #[test]
     fn m7_an_answer_is_said_with_sets_counts_and_registers() {

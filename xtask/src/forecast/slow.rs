@@ -6,8 +6,8 @@ use events::parse::parse_list;
 use iced_x86::{Decoder, DecoderOptions};
 use pmu_model::{Model, Occurrence, Selector, events as model_events};
 use protocol::bits::Bits;
+use protocol::job::workload::Workload;
 use protocol::job::{Difference, Snippet};
-use protocol::workload::Workload;
 
 /// Instructions that the emulated PMU steps in a second of host time: `cargo xtask bench`, "instructions stepped a second".
 pub const STEPPED_A_SECOND: u64 = 31_500;
@@ -98,7 +98,7 @@ pub(crate) fn of_body(snippet: &Snippet, copies: u64) -> u64 {
 
 /// Instructions of all tasks.
 pub(crate) fn of_tasks(workload: &Workload) -> u64 {
-    let task = |task: &protocol::workload::Task| {
+    let task = |task: &protocol::job::workload::Task| {
         let body = instructions(&task.body, task.bits);
         let loops = if task.turns == 0 { 0 } else { 2 };
         let own = instructions(&task.init, task.bits);

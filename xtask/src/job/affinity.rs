@@ -1,7 +1,7 @@
 //! Which processors a task may run on: `cpus`.
 
 use super::errors::Place;
-use protocol::affinity::Affinity;
+use protocol::job::affinity::Affinity;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};

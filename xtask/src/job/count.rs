@@ -22,10 +22,10 @@ use crate::events::EventText;
 use crate::metrics::Asked;
 use crate::metrics::request::Ask;
 use gate::PointFile;
-use protocol::count::{AtOverflow, Schedule};
-use protocol::gate::GateAct;
 use protocol::job::Item;
-use protocol::limits::{self, LimitError};
+use protocol::job::count::{AtOverflow, Schedule};
+use protocol::job::gate::GateAct;
+use protocol::job::limits::{self, LimitError};
 use set::SetFile;
 use toml::Spanned;
 

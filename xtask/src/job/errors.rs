@@ -3,7 +3,7 @@
 use crate::benchmarks::BenchmarkError;
 use crate::events::EventsError;
 use crate::program::ProgramError;
-use protocol::limits::LimitError;
+use protocol::job::limits::LimitError;
 use protocol::ramdisk::RamdiskError;
 use std::fmt;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use super::errors::JobError;
 use super::schema::Width;
 use iced_x86::Mnemonic;
 use protocol::bits::Bits;
-use protocol::exact::{AddressRange, DEFAULT_STEPS, Filter, NoRange};
+use protocol::job::exact::{AddressRange, DEFAULT_STEPS, Filter, NoRange};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

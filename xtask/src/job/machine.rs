@@ -1,7 +1,7 @@
 //! `machine = { … }` of a job file, and `--machine KEY=VALUE`.
 
 use super::schema::RingText;
-use protocol::control::{
+use protocol::job::control::{
     Caches, Control, DEFAULT_SMI_REPEATS, DEFAULT_TIME_LIMIT_MS, Interrupts, MemoryType, PageSize,
     ReadMsr, Ring,
 };

@@ -6,9 +6,9 @@ mod gather;
 mod option;
 
 use super::schema::SizeText;
-use protocol::control::{MemoryType, PageSize};
 use protocol::job::Memory;
-use protocol::memory::{Chase, Fill, Order, places};
+use protocol::job::control::{MemoryType, PageSize};
+use protocol::job::memory::{Chase, Fill, Order, places};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;

@@ -1,18 +1,17 @@
 //! Metrics of a job's snippets and counts: which are asked for, and the events that are counted for them.
 
-use super::Purpose;
 use super::count::CountFile;
 use super::errors::JobError;
 use super::file::{FileItem, JobFile, SnippetFile};
 use super::run::RunFile;
 use super::sample::SampleFile;
-use super::whole;
+use super::{Purpose, whole};
 use crate::events::{Block, EventText};
 use crate::metrics::names::{DEEPEST, find};
 use crate::metrics::request::{Ask, Target, ask, planned, planned_beside};
 use crate::metrics::{Asked, MetricError, shares};
 use clap::Args;
-use protocol::history::WITNESS;
+use protocol::job::history::WITNESS;
 use std::collections::BTreeSet;
 
 /// What the command line asks for.

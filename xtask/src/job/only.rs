@@ -1,7 +1,7 @@
 //! `only` in a job: of which instructions the events of a snippet are counted, or those of a sample estimated.
 
 use super::exact::{Opcode, Range, filter};
-use protocol::exact::Filter;
+use protocol::job::exact::Filter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

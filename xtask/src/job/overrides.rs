@@ -15,8 +15,7 @@ use crate::cli::Shard;
 use crate::events::{EventFile, EventText};
 use clap::Args;
 use protocol::bits::Bits;
-use protocol::job::Difference;
-use protocol::limits;
+use protocol::job::{Difference, limits};
 use std::path::PathBuf;
 
 /// What the command line changes in a job.

@@ -13,9 +13,8 @@ use crate::events::Block;
 use iced_x86::Register;
 use protocol::bits::Bits;
 use protocol::job::{
-    Conformance, Criteria, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet,
+    Conformance, Criteria, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet, limits,
 };
-use protocol::limits;
 use std::borrow::Cow;
 
 /// Assembles and packs a job file, with the project's event tables.

@@ -2,8 +2,8 @@
 
 use iced_x86::{CpuidFeature, Decoder, DecoderOptions};
 use protocol::bits::Bits;
+use protocol::job::workload::Workload;
 use protocol::job::{Item, Job, Requirement, Snippet};
-use protocol::workload::Workload;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,7 +150,7 @@ fn codes<'a>(item: &'a Item) -> Vec<(&'a [u8], Bits)> {
         parts.map(|code| (code, snippet.setup.bits)).to_vec()
     };
     let workload = |workload: &'a Workload| -> Vec<(&'a [u8], Bits)> {
-        let parts = |task: &'a protocol::workload::Task| {
+        let parts = |task: &'a protocol::job::workload::Task| {
             let parts: [&'a [u8]; 2] = [&task.init, &task.body];
             parts.map(|code| (code, task.bits))
         };

@@ -16,7 +16,7 @@ use crate::events::EventText;
 use crate::metrics::request::Ask;
 use decide::{BESIDE, decide};
 use pack::pack;
-use protocol::sampling::{SampledEvent, Sampling};
+use protocol::job::sampling::{SampledEvent, Sampling};
 use toml::Spanned;
 
 /// Entries of the logs or the histograms of all processors together, if the job does not say.

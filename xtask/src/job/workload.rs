@@ -14,7 +14,7 @@ use super::assemble::Labels;
 use super::errors::Place;
 use super::file::{Lines, Text, lines};
 use super::memory::MemoryFile;
-use protocol::workload::Workload;
+use protocol::job::workload::Workload;
 use toml::Spanned;
 
 /// What [`super::file::FileItem`] asks of a kind whose file has `place`, `criteria` and `workload` as they are.

@@ -10,8 +10,7 @@ use crate::context::Context;
 use crate::document::Document;
 use crate::primitives::csv::{self, Row};
 use crate::primitives::point::{Data, Point};
-use protocol::kinds::ItemRecord as _;
-use protocol::record::FactsResult;
+use protocol::record::{FactsResult, ItemRecord as _};
 
 impl Shown for FactsResult {
     fn section(report: &Report, context: &Context) -> String {

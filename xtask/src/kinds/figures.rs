@@ -1,6 +1,6 @@
 //! The figures of a saved report, and what is known of how they vary.
 //!
-//! They have the names that `expect` has for them: [`protocol::verdict::figures`].
+//! They have the names that `expect` has for them: [`protocol::record::figures`].
 
 pub(crate) mod counted;
 pub(crate) mod measured;

@@ -3,7 +3,7 @@
 //! The table of kinds is [`protocol::kinds!`]. A kind implements [`Shown`] for its record; every command, form and comparison
 //! reaches it through this. In its module, `text` is what terminals show of it, and `page` what pages do.
 //!
-//! - [`figures`] are what is compared; [`mod@page`] is what parts of pages are made of; [`places`] names code.
+//! - [`figures`] are what is compared; [`mod@page`] is what kinds write their parts of pages with; [`places`] names code.
 //! - [`energy`], [`uncore`] and [`moves`] are shown of several kinds.
 
 pub(crate) mod count;
@@ -31,10 +31,9 @@ use comfy_table::Cell;
 use figures::Figure;
 use html_report::model::Part;
 use page::PageFigure;
-use protocol::kinds::ItemRecord;
 use protocol::record::{
-    CountResult, ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Record,
-    SampleResult, SnippetResult, TasksResult,
+    CountResult, ExactResult, FactsResult, HistoryResult, ItemRecord, Metric, ProcessorsResult,
+    Record, SampleResult, SnippetResult, TasksResult,
 };
 
 /// What the result of an item looks like.

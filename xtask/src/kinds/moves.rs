@@ -120,8 +120,9 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::context::Context;
     use crate::render::render;
+    use protocol::hex::Hex;
     use protocol::record::{
-        CountCpu, CountResult, CountShare, CountValue, CountedEvent, Hex, ProcessorShare, Record,
+        CountCpu, CountResult, CountShare, CountValue, CountedEvent, ProcessorShare, Record,
         TaskEnd, TaskResult, TaskShare, TasksResult, Together,
     };
 

@@ -1,4 +1,4 @@
-//! Of what the parts of a page are made that results show.
+//! What kinds write their parts of a page with: figures, tables, notes.
 
 use super::Compared;
 use super::figures::{self, Spread};

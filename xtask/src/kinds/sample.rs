@@ -13,8 +13,7 @@ use crate::primitives::point::{Data, Point};
 use crate::program::places::Names;
 use crate::samples::memory::class;
 use crate::samples::{Profile, data, retired};
-use protocol::kinds::ItemRecord;
-use protocol::record::{SampleResult, SampledCount};
+use protocol::record::{ItemRecord, SampleResult, SampledCount};
 
 /// An event's figure in CSV: its overflows, or its count if no sample was taken by it.
 fn figure(one: &SampledCount) -> (String, u64) {

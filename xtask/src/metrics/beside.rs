@@ -5,8 +5,7 @@ use super::counted::{metric, of_energy, of_uncore, result};
 use super::evaluate::{Clock, ItemMetrics, of_item};
 use super::reach::{self, MOST};
 use super::request::Ask;
-use protocol::kinds::ItemRecord;
-use protocol::record::{Counting, Metric, SampleResult, SampledCount, SnippetResult};
+use protocol::record::{Counting, ItemRecord, Metric, SampleResult, SampledCount, SnippetResult};
 
 /// What stands with energy and the uncore.
 const OF_SAMPLES: &str = "energy and the uncore are of everything that ran, and include what the interrupts and records of samples took";

@@ -1,6 +1,6 @@
 //! Counts of tasks as metrics take them: of all that ran, and of each task. Each set has its own.
 
-use protocol::criteria::TSC;
+use protocol::job::criteria::TSC;
 use protocol::record::{
     Aggregates, CountResult, CountValue, CountedEnergy, CountedEvent, CountedUncore, Counting,
     EnergyReading, Metric, Series, SnippetResult, TasksResult, Uncounted, Verdict,

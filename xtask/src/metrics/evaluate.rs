@@ -5,7 +5,7 @@ use super::request::{Ask, Constant, Meaning};
 use super::table::uncore;
 use super::{beside, counted, histories, on_processors, shares, tree};
 use crate::collect::Report;
-use protocol::criteria::TSC;
+use protocol::job::criteria::TSC;
 use protocol::record::{
     CountResult, HistoryResult, KindOfCores, Metric, ProcessorsResult, RetiredRecords,
     SampleResult, SnippetResult, TasksResult,

@@ -5,7 +5,7 @@ use super::evaluate::{Clock, ItemMetrics, of_item};
 use super::reach::{self, MOST};
 use super::request::Ask;
 use super::shares;
-use protocol::history::WITNESS;
+use protocol::job::history::WITNESS;
 use protocol::record::{
     Aggregates, Counting, HistoryResult, HistorySeries, Metric, Series, SnippetResult,
 };

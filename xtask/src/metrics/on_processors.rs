@@ -1,7 +1,7 @@
 //! Counts of several processors as metrics take them: of all of them together, and of each.
 
 use super::counted::{metric, result};
-use protocol::criteria::TSC;
+use protocol::job::criteria::TSC;
 use protocol::record::{Metric, ProcessorResult, ProcessorsResult, SnippetResult, Uncounted};
 
 /// The figures of all processors together, then those of each. Of one alone there are its own.

@@ -3,7 +3,7 @@
 //! A page is made of documents, which are what `--format json` writes. `run` and `collect` go through the same text, so that a
 //! report that was kept gives the very page that its run would have given.
 //!
-//! - `document` reads them; `trust` and `facts` tell in words what ran and how far to trust it.
+//! - `trust` and `facts` tell in words what ran and how far to trust it.
 //! - `items`: each kind of item; `forms`, `suites` and `changes` stand by themselves.
 
 mod changes;

@@ -1,5 +1,5 @@
-//! Of what every form is made that a report or another result has: figures, tables, rows of CSV, test points, plots of
-//! characters, and colours. Nothing here knows what is shown.
+//! What reports and other results are written with: figures, tables, rows of CSV, test points, plots of characters, and colours.
+//! Nothing here knows what is shown.
 
 pub(crate) mod csv;
 pub(crate) mod plot;

@@ -7,7 +7,8 @@ use super::cache;
 use crate::disassembly::unhex;
 use crate::symbols::{Frame, Symbols};
 use iced_x86::{Code, Decoder, DecoderOptions, Register};
-use protocol::record::{Fault, ProgramKey, TaskResult};
+use protocol::program::ProgramKey;
+use protocol::record::{Fault, TaskResult};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 

@@ -1,12 +1,12 @@
 //! A digest for people and for programs.
 
-use crate::primitives::table::empty;
-use crate::primitives::table::{Width, fit};
+use crate::primitives::table::{Width, empty, fit};
 use crate::primitives::{number, style};
 use crate::text::{ascii_controls, printable};
 use comfy_table::{Cell, CellAlignment};
-use protocol::digest::{Digest, Figure, Standing};
+use protocol::digest::{Digest, Standing};
 use protocol::record::Outcome;
+use protocol::record::digest::Figure;
 use serde::Serialize;
 use std::fmt::Write;
 use style::{ERROR, FAINT, GOOD, STRONG, paint};

@@ -3,7 +3,8 @@
 use super::*;
 use image::{ImageFormat, Luma};
 use protocol::digest::text::split;
-use protocol::digest::{Figure, Item, Standing};
+use protocol::digest::{Item, Standing};
+use protocol::record::digest::Figure;
 use protocol::record::{End, Outcome};
 use qrcodegen_no_heap::{QrCode, QrCodeEcc, Version};
 

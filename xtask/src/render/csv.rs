@@ -2,9 +2,8 @@
 
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
-use crate::kinds;
 use crate::primitives::csv::{HEADER, Row, without_figures};
-use crate::verdict as judged;
+use crate::{kinds, verdict as judged};
 use protocol::record::{CheckVerdict, ErrorCode, Record, Verdict};
 use protocol::verdict;
 

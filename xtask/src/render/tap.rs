@@ -9,10 +9,9 @@
 use crate::collect::Report;
 use crate::context::Context;
 use crate::honest::{Certificate, Finding, render as honest};
-use crate::kinds;
 use crate::kinds::tasks::text::instruction;
 use crate::primitives::point::{Data, Point, one_line};
-use crate::verdict as judged;
+use crate::{kinds, verdict as judged};
 use protocol::record::{ErrorCode, Outcome, Record, Verdict};
 use protocol::verdict;
 use std::fmt::Write;

@@ -1,8 +1,7 @@
 //! A comparison for people, and as a document.
 
 use super::{CheckDifference, Comparison, Found, Pair};
-use crate::primitives::table::empty;
-use crate::primitives::table::{Width, fit};
+use crate::primitives::table::{Width, empty, fit};
 use crate::recording::Recorded;
 use crate::text::ascii_controls;
 use comfy_table::Table;

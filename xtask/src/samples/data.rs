@@ -2,7 +2,8 @@
 
 use super::{Profile, inside_events};
 use crate::collect::Report;
-use protocol::record::{DataCount, Hex, SampleResult};
+use protocol::hex::Hex;
+use protocol::record::{DataCount, SampleResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a cache line.

@@ -1,8 +1,8 @@
 //! Vector registers, and values of counters, that records of single samples have.
 
 use crate::collect::Report;
+use protocol::job::sampling::VectorRegisters;
 use protocol::record::{SampleResult, Samples};
-use protocol::sampling::VectorRegisters;
 use std::collections::BTreeSet;
 
 /// The values of one counter at the samples.

@@ -20,7 +20,8 @@ pub use listing::{Listed, Listing};
 pub use resolve::{Place, Resolver, short};
 
 use crate::collect::Report;
-use protocol::record::{DataCount, Hex, SampleResult};
+use protocol::hex::Hex;
+use protocol::record::{DataCount, SampleResult};
 use std::collections::{BTreeMap, HashSet};
 
 /// Samples of one event at one address, in one task.

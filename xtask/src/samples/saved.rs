@@ -3,7 +3,7 @@
 use super::stacks::StackRow;
 use super::{Listed, Listing, Place, Profile, Row, data};
 use crate::collect::Report;
-use protocol::record::Hex;
+use protocol::hex::Hex;
 use serde::{Deserialize, Serialize};
 
 /// The profile of one item.

@@ -16,10 +16,10 @@ use crate::job::sample::TaskCode;
 use crate::render::render;
 use flate2::read::GzDecoder;
 use prost::Message;
+use protocol::job::sampling::{Delivery, OnFull};
 use protocol::record::{
     AddressCount, CodePlace, Record, SampledCount, Samples, SamplingCapability,
 };
-use protocol::sampling::{Delivery, OnFull};
 use std::io::Read;
 
 fn count(event: &str, period: u64, samples: u64) -> SampledCount {

@@ -3,6 +3,7 @@
 use super::text::{MAX_PARTS, TextError, capacity, join, split};
 use super::*;
 use crate::checksum::crc32;
+use crate::record::digest::Figure;
 use crate::record::{
     Aggregates, ErrorCode, ErrorRecord, Metric, Miss, Record, Series, SnippetResult, Verdict,
 };
@@ -93,7 +94,7 @@ fn the_excess_is_relative_to_the_bound_and_no_figure_exceeds_all() {
 
 #[test]
 fn values_are_rounded_to_thousandths_as_far_as_these_fit() {
-    use super::item::thousandths;
+    use crate::record::digest::thousandths;
     for (value, expected) in [
         (0.0, Some(0)),
         (1.0, Some(1000)),

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::bits::Bits;
-use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-use crate::count::{AtOverflow, Bind, CountRequest, CountSet, Schedule, When};
-use crate::criteria::tests::any_criteria;
-use crate::exact::tests::any_range;
-use crate::gate::{GateAct, GateAt, GateOn, GatePoint};
-use crate::memory::tests::any_memory;
+use crate::job::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
+use crate::job::count::{AtOverflow, Bind, CountRequest, CountSet, Schedule, When};
+use crate::job::criteria::tests::any_criteria;
+use crate::job::exact::tests::any_range;
+use crate::job::gate::{GateAct, GateAt, GateOn, GatePoint};
+use crate::job::memory::tests::any_memory;
+use crate::job::sampling::tests::any_sampling;
+use crate::job::workload::tests::{any_tasks, any_workload};
 use crate::program::Call;
-use crate::sampling::tests::any_sampling;
-use crate::workload::tests::{any_tasks, any_workload};
 use alloc::string::String;
 use proptest::prelude::*;
 

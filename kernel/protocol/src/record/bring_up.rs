@@ -1,6 +1,6 @@
 //! What a bring-up finds on a machine before it checks the PMU.
 
-use super::Hex;
+use crate::hex::Hex;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

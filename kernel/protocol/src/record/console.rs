@@ -1,6 +1,7 @@
 //! What the console of an item says.
 
-use super::{CountValue, Hex};
+use super::CountValue;
+use crate::hex::Hex;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! What stepping through a snippet came to.
 
-use super::{Miss, ProgramKey, Uncounted, Verdict};
+use super::{Miss, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
+use crate::program::ProgramKey;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

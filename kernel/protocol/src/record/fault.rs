@@ -1,7 +1,8 @@
 //! Exceptions: in a snippet ([`Fault`]) and in the firmware itself ([`Crash`]).
 
-use super::{Hex, ProgramKey};
 use crate::bits::record::{is_usual, usual};
+use crate::hex::Hex;
+use crate::program::ProgramKey;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! In which cycles of a snippet events happened.
 
-use super::{Applied, Counting, HistoryPlace, Miss, ProgramKey, Uncounted, Verdict};
+use super::{Applied, Counting, HistoryPlace, Miss, Uncounted, Verdict};
+use crate::program::ProgramKey;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

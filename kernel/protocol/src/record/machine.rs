@@ -1,7 +1,8 @@
 //! The identity of the machine, as far as a number's meaning depends on it.
 
-use super::{EventTables, Hex, ListedProcessor};
+use super::{EventTables, ListedProcessor};
 use crate::core_kind::CoreKind;
+use crate::hex::Hex;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

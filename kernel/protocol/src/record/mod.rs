@@ -1,5 +1,6 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
+mod all;
 mod bandwidth;
 mod bindings;
 mod bring_up;
@@ -7,12 +8,14 @@ mod check;
 mod console;
 mod cores;
 mod count;
+pub mod digest;
 mod events;
 mod exact;
 mod facts;
 mod fault;
-mod hex;
+pub(crate) mod figure;
 mod history;
+mod item;
 mod machine;
 mod noise;
 mod pipeline;
@@ -26,6 +29,7 @@ mod tasks;
 mod times;
 mod uncore;
 
+pub use all::Record;
 pub use bandwidth::{BandwidthFacts, BandwidthPoint, BandwidthSum, Moving};
 pub use bindings::{BindMoment, CountBinding, StaleReading};
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
@@ -47,8 +51,9 @@ pub use facts::{
     PolicySequence, TlbFact, slack,
 };
 pub use fault::{Crash, CrashKind, Fault, Registers};
-pub use hex::Hex;
+pub use figure::{Figure, figures};
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
+pub use item::{Head, HeadMut, ItemRecord};
 pub use machine::{
     Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EnergyMeter, KindOfCores, Machine,
     MemoryDomains, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
@@ -58,7 +63,7 @@ pub use pipeline::{
     CodeCacheFact, DirectFact, DirectLoops, ForwardFact, FrontEndFact, HazardFact, NopLoops,
     PipelineFacts, RetireFact, ReturnsFact, StoresFact, TargetsFact, WidthFact, WindowFact,
 };
-pub use place::{HistoryPlace, ProgramKey};
+pub use place::HistoryPlace;
 pub use prefetch::{PrefetchFacts, PrefetchStream, Prefetched};
 pub use processors::{
     ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,
@@ -80,59 +85,11 @@ pub use tasks::{
 pub use times::Times;
 pub use uncore::CountedUncore;
 
-pub use crate::kinds::Record;
-
+use crate::hex::Hex;
 use crate::job::OnEnd;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-
-impl Record {
-    /// The state that an item had changed and that was put back behind it, if the record is the one that ends an item and
-    /// says so.
-    pub fn restored_mut(&mut self) -> Option<&mut Vec<String>> {
-        match self {
-            Self::Error(error) => Some(&mut error.restored),
-            _ => self.result_mut().map(|result| result.head_mut().restored),
-        }
-    }
-
-    /// The same, to read: item, name and state of the records that are no errors.
-    #[must_use]
-    pub fn restored(&self) -> Option<(u32, &str, &[String])> {
-        self.result().map(|result| {
-            let head = result.head();
-            (head.item, head.name, head.restored)
-        })
-    }
-
-    /// The item that it belongs to, if it belongs to one, to be changed.
-    pub fn item_mut(&mut self) -> Option<&mut u32> {
-        match self {
-            Self::Samples(samples) => Some(&mut samples.item),
-            Self::Console(console) => Some(&mut console.item),
-            Self::Check(check) => Some(&mut check.item),
-            Self::Suite(suite) => Some(&mut suite.item),
-            Self::Cpuid(cpuid) => Some(&mut cpuid.item),
-            Self::Msrs(msrs) => Some(&mut msrs.item),
-            Self::Acpi(acpi) => Some(&mut acpi.item),
-            Self::Measure(measure) => Some(&mut measure.item),
-            Self::Error(error) => error.item.as_mut(),
-            Self::Crash(crash) => crash.item.as_mut(),
-            _ => self.result_mut().map(|result| result.head_mut().item),
-        }
-    }
-
-    /// Whether it is the last one of an item: its result, a suite or an error.
-    #[must_use]
-    pub fn ends_item(&self) -> bool {
-        match self {
-            Self::Suite(_) => true,
-            Self::Error(error) => error.item.is_some() && !error.more,
-            _ => self.result().is_some_and(|result| !result.has_more()),
-        }
-    }
-}
 
 /// Opens the report.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -15,7 +15,7 @@ pub use samples::Samples;
 pub use stacks::{SampledStacks, StackCount};
 
 use super::{CountedEnergy, CountedUncore, Miss, TaskResult, Ticks, Uncounted, Verdict};
-use crate::sampling::{Delivery, OnFull};
+use crate::job::sampling::{Delivery, OnFull};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,7 +1,8 @@
 //! How a workload's tasks ran.
 
-use super::{CountedEnergy, CountedUncore, Fault, Hex, Miss, Uncounted, Verdict};
+use super::{CountedEnergy, CountedUncore, Fault, Miss, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
+use crate::hex::Hex;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::program::ProgramKey;
 use serde_json::{Value, json};
 
 /// The least that each kind of record that ends an item can be, with one register put back.

@@ -1,6 +1,7 @@
 use super::*;
+use crate::hex::Hex;
 use crate::job::OnEnd;
-use crate::record::{End, Hex, Outcome, Progress, Start};
+use crate::record::{End, Outcome, Progress, Start};
 use alloc::vec;
 use proptest::prelude::*;
 

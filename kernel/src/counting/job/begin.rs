@@ -13,7 +13,7 @@ use crate::counting::taken_out::TakenOut;
 use crate::counting::{CountingError, Counts, Platform, Set};
 use alloc::vec::Vec;
 use arch::pmu::Driver;
-use protocol::count;
+use protocol::job::count;
 use protocol::record::BindMoment;
 
 impl CountRun {

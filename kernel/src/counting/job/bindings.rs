@@ -8,8 +8,8 @@ use super::super::owner::Claim;
 use super::Held;
 use alloc::vec;
 use alloc::vec::Vec;
-use protocol::count::{Count, When};
-use protocol::limits::MAX_BINDINGS;
+use protocol::job::count::{Count, When};
+use protocol::job::limits::MAX_BINDINGS;
 use protocol::record::{BindMoment, CountBinding};
 
 /// Most figures of the bindings of a processor: some 10 bytes each on the serial line.

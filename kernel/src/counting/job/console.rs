@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 use arch::msr::Msr;
 use arch::pmu::PmuError;
 use protocol::console::{Change, Command};
-use protocol::count::Count;
-use protocol::record::{ConsoleBefore, ConsoleEvent, ConsoleSet, ConsoleState, Hex};
+use protocol::hex::Hex;
+use protocol::job::count::Count;
+use protocol::record::{ConsoleBefore, ConsoleEvent, ConsoleSet, ConsoleState};
 
 /// How much is told of a set.
 #[derive(Clone, Copy, Eq, PartialEq)]

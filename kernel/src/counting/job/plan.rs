@@ -7,7 +7,7 @@ use crate::events::Known;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::Rings;
-use protocol::count::{AtOverflow, CountRequest, SetOf};
+use protocol::job::count::{AtOverflow, CountRequest, SetOf};
 use protocol::record::Uncounted;
 
 /// A job's set, and what of it cannot be counted.

@@ -7,7 +7,7 @@ use super::{Held, Part, value};
 use crate::tasks::Read;
 use alloc::string::String;
 use alloc::vec::Vec;
-use protocol::limits::MAX_READINGS;
+use protocol::job::limits::MAX_READINGS;
 use protocol::record::{ChangedEvent, CountReading, StaleReading};
 
 /// The readings of one processor.

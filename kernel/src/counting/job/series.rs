@@ -5,8 +5,8 @@ use super::super::owner::Claim;
 use super::super::{Counts, Platform, Set};
 use super::Share;
 use alloc::vec::Vec;
-use protocol::count;
-use protocol::limits::MAX_INTERVALS;
+use protocol::job::count;
+use protocol::job::limits::MAX_INTERVALS;
 use protocol::record::CountInterval;
 
 /// Most figures of the series of one processor: some 10 bytes each on the serial line.

@@ -8,8 +8,8 @@ use crate::counting::owner::Scope;
 use crate::events::Known;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::count::{Bind, Count, When};
-use protocol::workload::Workload;
+use protocol::job::count::{Bind, Count, When};
+use protocol::job::workload::Workload;
 
 /// What one processor counts of one set.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use crate::counting::allocate::Evicted;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
-use protocol::count::{self, Bind};
+use protocol::job::count::{self, Bind};
 use protocol::record::{
     BindMoment, CountBinding, CountCpu, CountGate, CountInterval, CountResult, CountShare,
     CountValue, CountedEvent, CountedSet, Eviction,

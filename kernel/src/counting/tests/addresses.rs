@@ -3,7 +3,7 @@ use crate::counting::address::{Act, AddressError, AddressGate, Hit, On, Point};
 use crate::counting::gate::{Begin, Gate};
 use crate::counting::taken_out::TakenOut;
 use arch::pmu::{Deferred, Rings};
-use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
+use protocol::job::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::record::CountGate;
 
 fn point(address: u64, act: Act) -> Point {

@@ -6,7 +6,7 @@ use crate::counting::job::{CountRun, Sets, timed, whole};
 use crate::counting::ledger::Ledger;
 use crate::counting::owner::Scope;
 use crate::tasks::Read;
-use protocol::count::{self, Bind, CountSet, Schedule, When};
+use protocol::job::count::{self, Bind, CountSet, Schedule, When};
 use protocol::record::{CountResult, CountedSet};
 
 pub(super) fn set(

@@ -4,7 +4,7 @@ use super::sets_of_jobs::{item, task};
 use super::*;
 use crate::counting::job::{CountRun, Sets, whole};
 use protocol::console::{Change, Command, parse};
-use protocol::count::{self, Bind};
+use protocol::job::count::{self, Bind};
 use protocol::record::{ConsoleSet, ConsoleState};
 
 /// Two sets on one processor, of a task each.

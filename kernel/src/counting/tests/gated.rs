@@ -5,8 +5,8 @@ use super::*;
 use crate::counting::gate::{BESIDE_RING_0, Begin, IN_RING_0};
 use crate::counting::job::{CountRun, Sets, plan, sees_the_kernel, whole};
 use arch::pmu::Deferred;
-use protocol::count::Count;
-use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
+use protocol::job::count::Count;
+use protocol::job::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::record::CountGate;
 
 fn point(task: u16, offset: u64, act: GateAct) -> GatePoint {

@@ -1,9 +1,9 @@
 use super::*;
 use crate::counting::job::{CountRun, Planned, Sets, plan as plan_set, whole};
-use protocol::count::{self, Bind, CountRequest};
 use protocol::job::LoopCounter;
+use protocol::job::count::{self, Bind, CountRequest};
+use protocol::job::workload::{self, Task, Workload};
 use protocol::record::CountResult;
-use protocol::workload::{self, Task, Workload};
 
 pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
     Task {

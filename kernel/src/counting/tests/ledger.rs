@@ -4,7 +4,7 @@ use super::*;
 use crate::counting::allocate::{Allocation, Evicted, SetRequest};
 use crate::counting::ledger::Ledger;
 use crate::counting::owner::{OwnerError, Scope};
-use protocol::count::{Schedule, When};
+use protocol::job::count::{Schedule, When};
 
 const TASKS: u16 = 4;
 

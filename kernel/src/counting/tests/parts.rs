@@ -4,8 +4,8 @@ use super::jobs::{event, item};
 use super::*;
 use crate::counting::job::sets::named_cpus;
 use crate::counting::job::{Part, PartOfSet, Sets, whole};
-use protocol::affinity::Affinity;
-use protocol::count::{Bind, Count, CountSet, Schedule, When};
+use protocol::job::affinity::Affinity;
+use protocol::job::count::{Bind, Count, CountSet, Schedule, When};
 use protocol::record::{
     CountGate, CountInterval, CountSnapshot, CountSnapshot as Figures, CountValue, CountedEvent,
 };

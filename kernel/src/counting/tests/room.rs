@@ -4,8 +4,8 @@ use super::bindings::{Processor, job, set};
 use super::jobs::event;
 use super::*;
 use crate::counting::job::Sets;
-use protocol::count::{Schedule, When};
-use protocol::limits::{MAX_BINDINGS, MAX_READINGS};
+use protocol::job::count::{Schedule, When};
+use protocol::job::limits::{MAX_BINDINGS, MAX_READINGS};
 use protocol::record::CountResult;
 
 /// A set of so many events that has the counters from marker 1 to marker 2, so many times.

@@ -3,7 +3,7 @@
 use super::sets_of_jobs::{item, task};
 use super::*;
 use crate::counting::job::{CountRun, Part, Sets, whole};
-use protocol::count::{self, Bind};
+use protocol::job::count::{self, Bind};
 use protocol::record::CountInterval;
 
 /// Runs the tasks of processor `cpu` in turn for some ticks, each with its own number of instructions, and lets the last exit.

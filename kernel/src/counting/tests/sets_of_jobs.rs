@@ -5,9 +5,9 @@ use crate::counting::allocate::{Allocation, Evicted, SetRequest};
 use crate::counting::job::{CountRun, Part, PartOfSet, Sets, whole};
 use crate::counting::ledger::Ledger;
 use crate::counting::owner::{OwnerError, Scope};
-use protocol::count::{self, Bind, CountRequest, CountSet};
+use protocol::job::count::{self, Bind, CountRequest, CountSet};
+use protocol::job::workload::{Task, Workload};
 use protocol::record::{CountValue, CountedEvent};
-use protocol::workload::{Task, Workload};
 
 fn request(places: &[(u16, Scope)], force: bool) -> SetRequest {
     SetRequest { places: places.to_vec(), force, ..SetRequest::default() }

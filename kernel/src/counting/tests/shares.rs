@@ -8,7 +8,7 @@ use super::*;
 use crate::snippet::measure::METRICS_OVERFLOWED;
 use arch::pmu::Rings;
 use pmu_model::{Delta, Occurrence, RingMask};
-use protocol::count::{AtOverflow as OfJob, CountRequest, SetOf};
+use protocol::job::count::{AtOverflow as OfJob, CountRequest, SetOf};
 
 /// Slots, and what became of them: retiring, bad speculation, front end, back end.
 const FIRST_LEVEL: [&str; 5] =
@@ -203,7 +203,7 @@ fn s3_what_shares_cannot_be_is_refused_by_name() {
             let item = SetOf {
                 requests: &requests,
                 together: true,
-                bind: &protocol::count::Bind::System,
+                bind: &protocol::job::count::Bind::System,
                 alone: false,
                 force: false,
                 schedule: Default::default(),

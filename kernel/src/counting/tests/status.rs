@@ -4,7 +4,8 @@ use super::console::{begun, turn, two_sets};
 use super::jobs::event;
 use super::*;
 use protocol::console::parse;
-use protocol::record::{ConsoleEvent, ConsoleSet, ConsoleState, CountValue, Hex};
+use protocol::hex::Hex;
+use protocol::record::{ConsoleEvent, ConsoleSet, ConsoleState, CountValue};
 
 fn value(raw: u64) -> CountValue {
     // An instruction is a tick here.

@@ -13,7 +13,8 @@ use arch::msr::{self, Msr};
 use arch::pmu::inventory;
 use arch::{cpu, smp};
 use kernel::bring_up::{Answer, answers, differing, measure};
-use protocol::record::{AcpiTable, AcpiTables, CpuidLeaves, Hex, Measure, Msrs, Record};
+use protocol::hex::Hex;
+use protocol::record::{AcpiTable, AcpiTables, CpuidLeaves, Measure, Msrs, Record};
 use raw_cpuid::CpuIdReader as _;
 
 /// Registers and what they held; `None`: reading raised an exception.

@@ -11,7 +11,7 @@ use kernel::counting::job::CountRun;
 use kernel::events::Known;
 use kernel::tasks::Machine as _;
 use protocol::console::Command;
-use protocol::count::Count;
+use protocol::job::count::Count;
 use protocol::record::ConsoleSet;
 
 /// The console, and what its lines are about.

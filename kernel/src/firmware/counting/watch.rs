@@ -19,7 +19,7 @@ use kernel::counting::address::AddressGate;
 use kernel::counting::gate::Begin;
 use kernel::counting::job::{CountRun, Part, Shares, sees_the_kernel};
 use kernel::tasks::{Emitted, Observer, Read};
-use protocol::count::Count;
+use protocol::job::count::Count;
 
 /// What the handlers of one processor work with while an item runs.
 struct Running {

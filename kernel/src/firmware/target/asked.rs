@@ -11,9 +11,9 @@ use arch::memory::Space;
 use arch::pmu::qualifiers::Qualifiers;
 use kernel::snippet::emit;
 use protocol::bits::Bits;
-use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
 use protocol::job::Snippet;
-use protocol::limits::MAX_MSRS;
+use protocol::job::control::{DEFAULT_TIME_LIMIT_MS, Ring};
+use protocol::job::limits::MAX_MSRS;
 use protocol::record::Applied;
 
 /// What the item that runs asks of the machine: put in force by [`apply`](Asked::apply) and [`Provided::provide`] before it runs.

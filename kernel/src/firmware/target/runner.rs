@@ -23,9 +23,10 @@ use kernel::snippet::repeat_on_smi::repeat_on_smi;
 use kernel::snippet::retired::Records;
 use kernel::snippet::{Phase, Runner, emit, fault};
 use kernel::uncore::Counter;
-use protocol::control::Ring;
 use protocol::job::Snippet;
-use protocol::record::{Applied, Fault, ProgramKey, Within};
+use protocol::job::control::Ring;
+use protocol::program::ProgramKey;
+use protocol::record::{Applied, Fault, Within};
 
 /// How often in a second the runs of a snippet tell how far they are, at most. What hears it acts once a second.
 const TOLD_A_SECOND: u64 = 64;

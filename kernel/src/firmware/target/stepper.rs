@@ -12,7 +12,7 @@ use arch::time::tsc;
 use iced_x86::Register;
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
 use kernel::snippet::Runner;
-use protocol::exact::Filter;
+use protocol::job::exact::Filter;
 use protocol::job::{Control, Setup, Snippet};
 use protocol::record::{Unit, Within};
 use raw_cpuid::{CpuIdReader, CpuIdResult};

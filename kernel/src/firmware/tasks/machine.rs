@@ -12,8 +12,8 @@ use arch::task::MovingContexts;
 use kernel::snippet::emit;
 use kernel::tasks::{self, AssignedProcessor, Emitted, Left};
 use protocol::checksum::crc32;
+use protocol::job::workload::Workload;
 use protocol::record::Together;
-use protocol::workload::Workload;
 use spin::Mutex;
 
 impl tasks::Machine for Processors<'_> {

@@ -10,7 +10,7 @@ use arch::task::{Context, Extended};
 use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, Emitted};
 use protocol::bits::Bits;
-use protocol::workload::{Ring, Task};
+use protocol::job::workload::{Ring, Task};
 
 impl Processors<'_> {
     /// Makes one task ready, as the next one.

@@ -13,9 +13,9 @@ use arch::pmu::Capabilities;
 use arch::task::Context;
 use kernel::heartbeat::Beat;
 use kernel::tasks::Emitted;
-use protocol::program::{STACK_BYTES, STACK_END};
-use protocol::record::{ProgramKey, TaskResult};
-use protocol::workload::{Task, Workload};
+use protocol::job::workload::{Task, Workload};
+use protocol::program::{ProgramKey, STACK_BYTES, STACK_END};
+use protocol::record::TaskResult;
 
 /// The processors with the tasks that they are to run.
 pub struct Processors<'a> {

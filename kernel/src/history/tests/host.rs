@@ -12,10 +12,12 @@ use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
 use arch::trap::TrapFrame;
 use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
+use protocol::hex::Hex;
 use protocol::job::Snippet;
-use protocol::record::{CodePlace, Fault, Hex, ProgramKey, Within};
-use protocol::sampling::Sampling;
-use protocol::workload::Task;
+use protocol::job::sampling::Sampling;
+use protocol::job::workload::Task;
+use protocol::program::ProgramKey;
+use protocol::record::{CodePlace, Fault, Within};
 use std::rc::Rc;
 
 pub const NOP: u8 = 0;

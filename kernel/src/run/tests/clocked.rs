@@ -3,7 +3,8 @@
 use super::*;
 use crate::exact;
 use crate::snippet::measure::tests::Made;
-use protocol::record::{CheckVerdict, Hex, TaskEnd, TaskResult, Ticks};
+use protocol::hex::Hex;
+use protocol::record::{CheckVerdict, TaskEnd, TaskResult, Ticks};
 use std::cell::Cell;
 
 /// A made-up machine whose clock moves by `step` at each look.

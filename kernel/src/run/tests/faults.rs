@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::snippet::fault;
-use protocol::record::Hex;
+use protocol::hex::Hex;
 
 #[test]
 fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {

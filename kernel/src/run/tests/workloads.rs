@@ -13,7 +13,7 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
         let mut machine = Clocked { failed, ..Clocked::new(1) };
         let item = Tasks {
             name: Cow::Borrowed("work"),
-            workload: protocol::workload::Workload::default(),
+            workload: protocol::job::workload::Workload::default(),
             limit_us: 1,
             energy: Vec::new(),
             uncore: Vec::new(),
@@ -36,14 +36,14 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
 
 #[test]
 fn a_count_item_is_measured_or_has_its_reason() {
-    let task = protocol::workload::Task {
+    let task = protocol::job::workload::Task {
         name: "t".into(),
         init: [][..].into(),
         body: [0x90][..].into(),
         turns: 1,
         loop_counter: protocol::job::LoopCounter::R15,
         extended_state: false,
-        ring: protocol::workload::Ring::Kernel,
+        ring: protocol::job::workload::Ring::Kernel,
         parent: None,
         cpu: None,
         core: None,
@@ -55,18 +55,18 @@ fn a_count_item_is_measured_or_has_its_reason() {
     let item = |tasks: usize| Count {
         nested: false,
         name: "c".into(),
-        requests: vec![protocol::count::CountRequest::default()],
+        requests: vec![protocol::job::count::CountRequest::default()],
         together: false,
-        at_overflow: protocol::count::AtOverflow::Same,
+        at_overflow: protocol::job::count::AtOverflow::Same,
         passes: 0,
         interval_ns: 0,
         limit_us: 1,
-        workload: protocol::workload::Workload {
+        workload: protocol::job::workload::Workload {
             tasks: vec![task.clone(); tasks],
             tick_ns: 0,
             jitter: None,
         },
-        bind: protocol::count::Bind::System,
+        bind: protocol::job::count::Bind::System,
         alone: false,
         sets: vec![],
         gate: vec![],

@@ -11,8 +11,8 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery};
+use protocol::job::sampling::{Rate, Sampling};
 use protocol::record::Uncounted;
-use protocol::sampling::{Rate, Sampling};
 
 /// Runs the tasks once and counts, so that periods can be chosen that make the rates.
 pub(super) fn count(

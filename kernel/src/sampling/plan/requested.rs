@@ -6,8 +6,8 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::Capabilities;
+use protocol::job::sampling::{Rate, Sampling};
 use protocol::record::Uncounted;
-use protocol::sampling::{Rate, Sampling};
 
 /// The events of an item, with those that instruction-based sampling takes as what counts beside it.
 pub(super) struct Requested<'a> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::sampling::branches::{apart, check, freeze};
 use arch::pmu::{Capabilities, Freeze, LbrKind};
-use protocol::sampling::CallGraph;
+use protocol::job::sampling::CallGraph;
 
 fn has(model: Model) -> Capabilities {
     Host::new(model).driver.capabilities().clone()

@@ -3,7 +3,7 @@
 
 use super::*;
 use arch::pmu::FreezeKind;
-use protocol::sampling::Delivery as Way;
+use protocol::job::sampling::Delivery as Way;
 
 /// Two events have each their own samples, single ones as well as counted ones.
 #[test]

@@ -12,7 +12,8 @@ use pmu_model::{
     Branch, BranchKind, Delta, Mutation, Occurrence, Outcome, PageSize, Pmu as Registers_,
     Retirement, Ring, Timing,
 };
-use protocol::record::{Hex, Ticks};
+use protocol::hex::Hex;
+use protocol::record::Ticks;
 
 /// A machine whose tasks are one-byte instructions, `body.len()` of them each turn.
 pub(super) struct Host {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::sampling::only;
 use arch::pmu::Selection;
-use protocol::exact::Filter;
+use protocol::job::exact::Filter;
 use protocol::record::{Qualified, SampledCount};
 
 /// Three of the ten instructions of each turn.

@@ -2,8 +2,8 @@
 
 use super::*;
 use pmu_model::Mutation;
+use protocol::job::sampling::VectorRegisters;
 use protocol::record::SampledCount;
-use protocol::sampling::VectorRegisters;
 
 /// Models with an event of theirs that every instruction is and that is precise.
 const MODELS: [(Model, &str); 10] = [

@@ -1,7 +1,7 @@
 //! Branches and calls of samples, out of registers and out of records.
 
 use super::*;
-use protocol::sampling::CallGraph;
+use protocol::job::sampling::CallGraph;
 
 /// Two calls, one in the other, and their returns.
 const NESTED: &[u8] = &[0x90, CALL, 0x90, CALL, 0x90, 0x90, RETURN, 0x90, RETURN, 0x90];

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sampling::whole::together;
-use protocol::record::Hex;
+use protocol::hex::Hex;
 use protocol::record::{
     AddressCount, Qualified, RecordedBranches, SampledCount, SampledStacks, TimerResult,
 };

@@ -6,8 +6,8 @@
 
 use super::{Code, compatibility, user};
 use protocol::bits::Bits;
-use protocol::control::Ring;
 use protocol::job::Setup;
+use protocol::job::control::Ring;
 
 /// How init code and body are entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

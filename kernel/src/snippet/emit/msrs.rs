@@ -2,8 +2,8 @@
 
 use super::{Code, Data, RAX, RCX, RDX};
 use core::mem::offset_of;
-use protocol::control::ReadMsr;
-use protocol::limits::MAX_MSRS;
+use protocol::job::control::ReadMsr;
+use protocol::job::limits::MAX_MSRS;
 
 impl Code<'_> {
     /// Reads model-specific registers into column `column` of [`Data::msrs`].

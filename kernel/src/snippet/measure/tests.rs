@@ -1,6 +1,6 @@
 use super::*;
 use arch::pmu::{Counter, Selection};
-use protocol::control::ReadMsr;
+use protocol::job::control::ReadMsr;
 use protocol::job::{LoopCounter, Setup};
 use protocol::record::Counting;
 use std::borrow::Cow;

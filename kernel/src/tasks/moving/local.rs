@@ -5,8 +5,8 @@ use super::super::ticks::{Intervals, Stalls, Ticker};
 use super::super::{Cause, Decision, Observer, ProcessorScheduler, Read, Timer};
 use super::Shared;
 use super::queues::Change;
+use protocol::job::workload::Workload;
 use protocol::record::TaskEnd;
-use protocol::workload::Workload;
 
 /// The scheduler of one processor.
 pub(super) struct Local<'a, 'o> {

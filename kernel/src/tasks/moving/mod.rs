@@ -21,8 +21,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use arch::smp::Handover;
 use local::Local;
+use protocol::job::workload::Workload;
 use protocol::record::{ProcessorShare, TaskShare, Ticks, Together};
-use protocol::workload::Workload;
 use queues::State;
 use spin::Mutex;
 

@@ -10,8 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use arch::smp::Handover;
 use core::cmp::Reverse;
+use protocol::job::workload::Workload;
 use protocol::record::TaskEnd;
-use protocol::workload::Workload;
 
 /// What a task did on one processor.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -4,9 +4,9 @@ use super::super::tests::{Habits, Made, Seen, Watcher, task};
 use super::super::*;
 use super::*;
 use proptest::prelude::*;
-use protocol::affinity::Affinity;
+use protocol::job::affinity::Affinity;
+use protocol::job::workload::Task;
 use protocol::record::TaskEnd;
-use protocol::workload::Task;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 

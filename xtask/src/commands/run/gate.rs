@@ -10,10 +10,8 @@ use crate::compare::render::render;
 use crate::compare::saved::{self, Saved};
 use crate::context::Context;
 use crate::document::Document;
-use crate::kinds;
-use crate::page;
 use crate::primitives::table::Width;
-use crate::{Failure, Result, output};
+use crate::{Failure, Result, kinds, output, page};
 
 /// What a run was asked to do with baselines, ready before anything boots.
 #[derive(Default)]

@@ -2,7 +2,6 @@
 
 use super::staging::write;
 use super::{mix, plant, record, shape, stage_with_pmu};
-use crate::Result;
 use crate::build::Tree;
 use crate::cli::{self, Machine};
 use crate::collect::Collector;
@@ -14,7 +13,7 @@ use crate::machine::devices::{
 };
 use crate::machine::{self, Choice, Counter, Finished, Launch, Limits};
 use crate::progress::Work;
-use crate::setup;
+use crate::{Result, setup};
 use std::ffi::OsString;
 use std::path::Path;
 

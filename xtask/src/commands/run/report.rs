@@ -1,7 +1,5 @@
 //! The report of a run, with the symbols of a crash.
 
-use crate::Result;
-use crate::build;
 use crate::cli::{self, Machine};
 use crate::collect::Report;
 use crate::commands::{deliver, deliver_text};
@@ -10,6 +8,7 @@ use crate::job::Packed;
 use crate::machine::Choice;
 use crate::samples::short;
 use crate::symbols::{Symbols, image_base};
+use crate::{Result, build};
 use std::path::Path;
 
 pub(super) fn context(

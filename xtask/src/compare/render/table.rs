@@ -7,8 +7,7 @@ use super::{
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::primitives::style::{ERROR, FAINT, GOOD, WARNING, paint};
-use crate::primitives::table::empty;
-use crate::primitives::table::{Width, fit};
+use crate::primitives::table::{Width, empty, fit};
 use crate::text::printable;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use std::fmt::Write;

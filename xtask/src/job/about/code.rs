@@ -4,9 +4,9 @@ use super::super::Packed;
 use crate::disassembly::hex;
 use crate::symbols::Symbols;
 use protocol::bits::Bits;
+use protocol::hex::Hex;
+use protocol::job::workload::Workload;
 use protocol::job::{Item, Setup, Snippet};
-use protocol::record::Hex;
-use protocol::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of one part that are kept.

@@ -5,7 +5,7 @@ use crate::job::file::Text;
 use crate::job::workload::{Assembled, place};
 use iced_x86::{Decoder, DecoderOptions};
 use protocol::bits::Bits;
-use protocol::gate::{GateAct, GateAt, GateOn, GatePoint, REGISTERS};
+use protocol::job::gate::{GateAct, GateAt, GateOn, GatePoint, REGISTERS};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -6,7 +6,7 @@ use super::set::SetFile;
 use crate::job::errors::JobError;
 use crate::job::whole;
 use ::events::parse::parse_event;
-use protocol::count::{Bind, Count, CountRequest, CountSet, Schedule};
+use protocol::job::count::{Bind, Count, CountRequest, CountSet, Schedule};
 use std::borrow::Cow;
 
 impl CountFile {

@@ -9,7 +9,7 @@ use crate::job::schema::{BindText, CountedText, ExpectText, PointText};
 use crate::job::workload::RawTask;
 use crate::limits::LimitTable;
 use crate::metrics::Asked;
-use protocol::count::AtOverflow;
+use protocol::job::count::AtOverflow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;

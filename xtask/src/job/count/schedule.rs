@@ -1,6 +1,6 @@
 //! When a set is bound and released: `at-us`, `at-marker`, `until-us`, `until-marker` and `wait`.
 
-use protocol::count::{Schedule, When};
+use protocol::job::count::{Schedule, When};
 use toml::Spanned;
 
 /// The keys of a set, as written.
@@ -50,8 +50,8 @@ fn moment(
 mod tests {
     use crate::job::file::parse;
     use crate::job::{Purpose, pack};
-    use protocol::count::{Schedule, When};
     use protocol::job::Item;
+    use protocol::job::count::{Schedule, When};
 
     const JOB: &str = r#"
 [[count]]

@@ -9,7 +9,7 @@ use crate::job::errors::Place;
 use crate::job::file::Text;
 use crate::job::workload::place;
 use crate::metrics::Asked;
-use protocol::count::Schedule;
+use protocol::job::count::Schedule;
 use toml::Spanned;
 
 /// A set, all decided but the numbers of tasks.

@@ -1,9 +1,9 @@
 use super::super::file::{FileItem, parse};
 use super::super::{Purpose, pack};
-use protocol::count::Bind;
-use protocol::gate::{GateAct, GateAt, GateOn, GatePoint};
 use protocol::job::Item;
-use protocol::workload::Ring;
+use protocol::job::count::Bind;
+use protocol::job::gate::{GateAct, GateAt, GateOn, GatePoint};
+use protocol::job::workload::Ring;
 
 const JOB: &str = r#"
 [[count]]

@@ -8,7 +8,7 @@ use super::{MAX_CPUS, OnProcessors, SnippetFile};
 use crate::job::about::digest;
 use crate::job::errors::JobError;
 use protocol::PROTOCOL_VERSION;
-use protocol::limits;
+use protocol::job::limits;
 use std::path::Path;
 use toml::Spanned;
 

@@ -14,10 +14,10 @@ use crate::job::history::RawHistory;
 use crate::job::memory::{self, MemoryFile};
 use crate::metrics::request::Ask;
 use protocol::bits::Bits;
-use protocol::criteria::{Expect, TSC};
-use protocol::exact::{EVENTS, Filter};
 use protocol::job::Difference;
-use protocol::limits::LimitError;
+use protocol::job::criteria::{Expect, TSC};
+use protocol::job::exact::{EVENTS, Filter};
+use protocol::job::limits::LimitError;
 use toml::Spanned;
 
 /// Decides what a snippet leaves open.

@@ -1,8 +1,7 @@
 use super::*;
 use crate::job::JobError;
 use proptest::prelude::*;
-use protocol::job::OnEnd;
-use protocol::limits;
+use protocol::job::{OnEnd, limits};
 
 const GOOD: &str = r#"
 name = "example"
@@ -40,7 +39,7 @@ fn defaults_apply_unless_a_snippet_says_otherwise() {
     assert_eq!((second.options.runs, second.options.unroll, second.options.loop_count), (7, 20, 3));
     assert_eq!(second.options.difference, Difference::Empty);
     let [ticks] = &second.criteria.expect[..] else { panic!() };
-    let bounds = protocol::criteria::Bounds::between(1.0, 5.5);
+    let bounds = protocol::job::criteria::Bounds::between(1.0, 5.5);
     assert_eq!((&*ticks.figure, ticks.bounds), ("tsc", bounds));
     assert_eq!(second.asm.trim(), "mov r14, [r14]");
 }
@@ -175,7 +174,7 @@ fn n5_options_of_the_machine_come_from_the_defaults_key_by_key() {
                 [[snippet]]\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\nmachine = { ring = 0 }";
     let job = parse(text, "x.toml").unwrap();
     let decided = |index: usize| job.snippets[index].options.machine.decide().unwrap();
-    use protocol::control::Ring;
+    use protocol::job::control::Ring;
     assert_eq!((decided(0).ring, decided(0).flush_tlb), (Ring::User, true));
     assert_eq!((decided(1).ring, decided(1).flush_tlb), (Ring::Kernel, true));
     let error = message("[[snippet]]\nasm = \"nop\"\nmachine = { ring = 3, colour = 1 }");

@@ -10,7 +10,7 @@ use crate::job::errors::JobError;
 use crate::job::expect::CriteriaFile;
 use crate::job::file::{JobFile, Options, SnippetFile};
 use protocol::bits::Bits;
-use protocol::criteria::{Bounds, Expect};
+use protocol::job::criteria::{Bounds, Expect};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

@@ -4,7 +4,7 @@ use super::{Area, MemoryFile, areas};
 use crate::job::errors::JobError;
 use crate::job::file::JobFile;
 use protocol::job::Memory;
-use protocol::limits::{MAX_FILE_BYTES, MAX_MEMORIES};
+use protocol::job::limits::{MAX_FILE_BYTES, MAX_MEMORIES};
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;

@@ -11,8 +11,8 @@ use crate::job::only::RawOnly;
 use crate::job::whole::{self, is_whole};
 use crate::job::workload::{DEFAULT_LIMIT_US, TaskFile, WorkloadFile};
 use crate::metrics::shares;
-use protocol::sampling::{Rate, SampledEvent, Sampling};
-use protocol::workload::Workload;
+use protocol::job::sampling::{Rate, SampledEvent, Sampling};
+use protocol::job::workload::Workload;
 use std::borrow::Cow;
 use toml::Spanned;
 

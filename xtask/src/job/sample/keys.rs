@@ -11,7 +11,7 @@ use crate::job::workload::RawTask;
 use crate::limits::LimitTable;
 use crate::metrics::Asked;
 use protocol::bits::Bits;
-use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, VectorRegisters};
+use protocol::job::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, VectorRegisters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;

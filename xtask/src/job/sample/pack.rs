@@ -5,14 +5,11 @@ use crate::job::assemble::{Code, Source, assemble_with_labels};
 use crate::job::errors::JobError;
 use crate::job::file::{JobFile, PackedItem, SnippetFile};
 use crate::job::function::Programs;
-use crate::job::memory;
-use crate::job::whole;
 use crate::job::workload::{Assembled, WorkloadFile};
-use crate::job::{SOURCES, analyse, place, sources};
-use protocol::job::Item;
-use protocol::limits;
-use protocol::sampling::Sampling;
-use protocol::workload::{Ring, Task, Workload};
+use crate::job::{SOURCES, analyse, memory, place, sources, whole};
+use protocol::job::sampling::Sampling;
+use protocol::job::workload::{Ring, Task, Workload};
+use protocol::job::{Item, limits};
 use std::borrow::Cow;
 
 /// Assembles the samples of a job: each as an item, with what the host keeps of its tasks' code.

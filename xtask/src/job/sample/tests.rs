@@ -3,8 +3,8 @@ use super::super::{Purpose, pack as pack_job};
 use super::*;
 use crate::job::workload::DEFAULT_LIMIT_US;
 use protocol::job::Item;
-use protocol::sampling::{OnFull, Rate};
-use protocol::workload::Ring;
+use protocol::job::sampling::{OnFull, Rate};
+use protocol::job::workload::Ring;
 
 fn sampling(rest: &str) -> Result<(Sampling<'static>, TaskCode), String> {
     let text = format!("[[sample]]\nasm = 'nop; here: nop; 2: nop; .Lx: nop'\n{rest}");
@@ -170,7 +170,7 @@ fn s1_a_latency_is_part_of_mem_loads_in_either_form() {
 
 #[test]
 fn s2_a_call_graph_is_by_branch_records() {
-    use protocol::sampling::CallGraph;
+    use protocol::job::sampling::CallGraph;
     let stacks = |rest: &str| sampling(rest).map(|(sampling, ..)| sampling.call_graph);
     let events = "period = 100\nevents = ['cycles']\n";
     assert_eq!(stacks(&format!("{events}call-graph = 'lbr'")), Ok(Some(CallGraph::Lbr)));
@@ -180,7 +180,7 @@ fn s2_a_call_graph_is_by_branch_records() {
 
 #[test]
 fn s1_vector_registers_are_named_by_their_kinds() {
-    use protocol::sampling::VectorRegisters::{self, Hi16Zmm, Opmask, Xmm, Ymm, Zmm};
+    use protocol::job::sampling::VectorRegisters::{self, Hi16Zmm, Opmask, Xmm, Ymm, Zmm};
     let vectors = |value: &str| {
         let rest = format!("events = ['cycles']\nperiod = 9\nkeep = 'samples'\nvectors = {value}");
         sampling(&rest).map(|(seen, _)| seen.vectors)

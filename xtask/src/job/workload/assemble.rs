@@ -6,8 +6,8 @@ use crate::job::affinity::AffinityFile;
 use crate::job::assemble::{self, Code, Failed, Labels, Part, Source};
 use crate::job::errors::JobError;
 use crate::job::memory::{self, Symbol};
-use protocol::limits::LimitError;
-use protocol::workload::{self, Workload};
+use protocol::job::limits::LimitError;
+use protocol::job::workload::{self, Workload};
 
 impl WorkloadFile {
     /// Assembles the tasks, and finds their parents.

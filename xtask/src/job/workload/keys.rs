@@ -6,7 +6,7 @@ use crate::job::function::{Argument, RawFiles, RawFunction};
 use crate::job::schema::{AffinityText, FilesText, RingText, Width};
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;
-use protocol::workload::Ring;
+use protocol::job::workload::Ring;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;

@@ -10,7 +10,7 @@ use crate::job::file::{Lines, Text, lines};
 use crate::job::function::FunctionFile;
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;
-use protocol::workload::{Ring, Task};
+use protocol::job::workload::{Ring, Task};
 use std::borrow::Cow;
 use toml::Spanned;
 

@@ -3,7 +3,7 @@ use super::super::{Purpose, pack};
 use super::*;
 use crate::job::run::RunFile;
 use protocol::job::LoopCounter;
-use protocol::workload::Ring;
+use protocol::job::workload::Ring;
 
 const JOB: &str = r#"
 [[run]]

@@ -125,7 +125,8 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::record::{CountedSet, Hex, TaskEnd, TaskResult};
+    use protocol::hex::Hex;
+    use protocol::record::{CountedSet, TaskEnd, TaskResult};
 
     /// A line's name and its values.
     type Line = (String, Vec<f64>);

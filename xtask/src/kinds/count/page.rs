@@ -6,11 +6,10 @@ use crate::kinds::count::text::{
     BINDINGS, READINGS, all_uncounted, console, cpus, gates, inherited_from_afar, lost,
     rows_of_bindings, rows_of_readings, share as counted_share, stale, taken_out, value, waiting,
 };
-use crate::kinds::moves;
 use crate::kinds::page::{note, share, table};
 use crate::kinds::tasks::page::{faults, of_tasks, plain};
 use crate::kinds::tasks::text::{label, together, too_short};
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, moves, uncore};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
 

@@ -4,8 +4,9 @@ use crate::kinds::facts::text as facts;
 use crate::kinds::facts::text::{Grid, bandwidth, cores, noise, pipeline};
 use crate::kinds::page::table;
 use html_report::model::{Cell, Heat, Part, Plot, Series};
-use protocol::record::{BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
-use protocol::record::{Moving, PipelineFacts};
+use protocol::record::{
+    BandwidthFacts, CoreFacts, FactsResult, MemoryFacts, Moving, NoiseFacts, PipelineFacts,
+};
 use std::collections::BTreeSet;
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {

@@ -1,10 +1,11 @@
 //! Figures of what runs once: tasks, counts over tasks, samples. Names and values are those of
-//! [`protocol::verdict::figures`].
+//! [`protocol::record::figures`].
 
 use super::{EVENTS, Figure, SCALED, Spread, once};
 use crate::limits::Worse;
-use protocol::kinds::ItemRecord;
-use protocol::record::{CountResult, CountValue, CountedEvent, SampleResult, TasksResult};
+use protocol::record::{
+    CountResult, CountValue, CountedEvent, ItemRecord, SampleResult, TasksResult,
+};
 
 /// What of a run of tasks is neither better nor worse with more of it: the scheduler's own doings.
 const NEVER: [&str; 4] = ["ticks", "groups", "passes", "moves"];

@@ -2,9 +2,10 @@
 
 use super::{EVENTS, Figure, ONE_RUN, SUM, Spread, TICKS};
 use crate::limits::Worse;
-use protocol::criteria::TSC;
-use protocol::kinds::ItemRecord as _;
-use protocol::record::{ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Series};
+use protocol::job::criteria::TSC;
+use protocol::record::{
+    ExactResult, FactsResult, HistoryResult, ItemRecord as _, Metric, ProcessorsResult, Series,
+};
 
 /// The metrics of a snippet; `behind` stands after each name.
 pub(crate) fn of_metrics(

@@ -5,7 +5,7 @@ fn item(value: &Value, steady: bool) -> Item {
     let record: Record = serde_json::from_value(value.clone()).expect("a record");
     let item = of(&record, steady).expect("an item");
     // What is compared is what `expect` names, and nothing of it is forgotten.
-    let named = protocol::verdict::figures(&record);
+    let named = protocol::record::figures(&record);
     let with_value: Vec<(String, f64)> =
         named.into_iter().filter_map(|one| Some((one.label, one.value?))).collect();
     let seen: Vec<(String, f64)> =

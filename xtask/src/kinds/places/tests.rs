@@ -2,7 +2,9 @@ use super::*;
 use crate::collect::Numbered;
 use crate::job::assemble;
 use crate::program::{Linked, Wanted, link};
-use protocol::record::{ErrorCode, ErrorRecord, Fault, Hex, ProgramKey, Registers};
+use protocol::hex::Hex;
+use protocol::program::ProgramKey;
+use protocol::record::{ErrorCode, ErrorRecord, Fault, Registers};
 
 /// A function `outer` that calls `inner`, linked.
 fn linked() -> Linked {

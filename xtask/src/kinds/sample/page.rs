@@ -7,14 +7,13 @@ mod processors;
 use crate::document::Document;
 use crate::kinds::page::{note, percent, share, table};
 use crate::kinds::sample::text::{intervals, period, warnings};
-use crate::kinds::tasks;
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, tasks, uncore};
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::processors::named;
 use crate::samples::{Listing, Profile, Row, retired, width};
 use html_report::model::{Cell, Code, Flame, Frame, Instruction, Part, Table, Tone};
+use protocol::job::sampling::Delivery;
 use protocol::record::{SampleResult, SampledCount};
-use protocol::sampling::Delivery;
 use std::collections::BTreeMap;
 
 pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {

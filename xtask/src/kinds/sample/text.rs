@@ -13,8 +13,8 @@ use crate::samples::data::LineCount;
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::{Profile, retired, width};
 use comfy_table::{Cell, CellAlignment, Table};
+use protocol::job::sampling::{Delivery, OnFull};
 use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
-use protocol::sampling::{Delivery, OnFull};
 use std::fmt::Write;
 
 /// Addresses of one event that are shown.

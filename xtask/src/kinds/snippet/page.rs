@@ -6,7 +6,7 @@ use crate::kinds::page::{controls, note, table};
 use crate::kinds::snippet::text::of_records;
 use crate::primitives::{joules, number};
 use html_report::model::{Badge, Cell, Part, Spread, Tone, Value};
-use protocol::criteria::TSC;
+use protocol::job::criteria::TSC;
 use protocol::record::{Metric, Series, SnippetResult};
 
 pub(crate) fn kind(result: &SnippetResult) -> &'static str {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::primitives::{joules, number};
 use comfy_table::{Cell, Color};
-use protocol::criteria::TSC;
+use protocol::job::criteria::TSC;
 use protocol::record::{Metric, SnippetResult, Verdict};
 
 /// What TSC ticks are called.

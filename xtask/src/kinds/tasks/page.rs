@@ -1,9 +1,8 @@
 //! How tasks ran.
 
-use crate::kinds::moves;
 use crate::kinds::page::{note, table};
 use crate::kinds::tasks::text::{label, sentence, together, too_short};
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, moves, uncore};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{TaskEnd, TaskResult, TasksResult};
 

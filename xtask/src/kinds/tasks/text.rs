@@ -202,8 +202,9 @@ mod tests {
     use crate::context::Context;
     use crate::primitives::table::Width;
     use crate::render::render;
+    use protocol::hex::Hex;
     use protocol::record::{
-        Fault, Hex, Record, Registers, TaskEnd, TaskResult, TasksResult, Ticks, Together,
+        Fault, Record, Registers, TaskEnd, TaskResult, TasksResult, Ticks, Together,
     };
 
     fn rendered(format: Format) -> String {

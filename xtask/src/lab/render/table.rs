@@ -8,8 +8,8 @@ use crate::primitives::table::{empty, fit};
 use crate::text::printable;
 use crate::verdict::{Tally, sentences};
 use comfy_table::CellAlignment;
-use protocol::criteria::TSC;
-use protocol::record::{ErrorCode, Outcome, Record, Verdict};
+use protocol::job::criteria::TSC;
+use protocol::record::{ErrorCode, Outcome, Record, Verdict, figures};
 use protocol::stream::Problem;
 use protocol::verdict;
 use std::fmt::Write;
@@ -144,7 +144,7 @@ impl Shown {
                     let label = paint(ERROR, "missed:");
                     self.notes.push(format!("{label} item {index} ({name}): {sentence}"));
                 }
-                let figures = verdict::figures(record).into_iter().map(|figure| {
+                let figures = figures(record).into_iter().map(|figure| {
                     let label = if figure.label == TSC { "TSC ticks".into() } else { figure.label };
                     (label, figure.value.map_or_else(|| NONE.to_string(), number))
                 });

@@ -44,7 +44,7 @@ fn registers(r: &Registers) -> Part {
         [("r9", r.r9), ("r10", r.r10), ("r11", r.r11), ("r12", r.r12)],
         [("r13", r.r13), ("r14", r.r14), ("r15", r.r15), ("", r.r15)],
     ];
-    let pair = |(name, value): &(&str, protocol::record::Hex)| {
+    let pair = |(name, value): &(&str, protocol::hex::Hex)| {
         let value = if name.is_empty() { String::new() } else { format!("{:#018x}", value.0) };
         [Cell::text(*name), Cell::code(value)]
     };

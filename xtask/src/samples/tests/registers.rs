@@ -48,7 +48,7 @@ fn s1_values_of_counters_and_vector_registers_have_tables() {
 /// Each kind has rows of its own: those of its registers that are not 0, and one if all are.
 #[test]
 fn s1_registers_beyond_xmm_have_rows_with_their_whole_values() {
-    use protocol::sampling::VectorRegisters;
+    use protocol::job::sampling::VectorRegisters;
     let mut chunk = Samples { item: 4, ..Samples::default() };
     let mut last = [0; 2];
     for sample in 0..3u64 {

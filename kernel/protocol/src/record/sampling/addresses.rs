@@ -2,7 +2,8 @@
 
 use super::is_boot;
 use crate::bits::record::{is_usual, usual};
-use crate::record::{Hex, ProgramKey};
+use crate::hex::Hex;
+use crate::program::ProgramKey;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Branches that were sampled or recorded.
 
-use crate::record::Hex;
+use crate::hex::Hex;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Data addresses of samples, and where the data came from.
 
-use crate::record::Hex;
+use crate::hex::Hex;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Single samples.
 
 use super::is_boot;
-use crate::record::Hex;
-use crate::sampling::VectorRegisters;
+use crate::hex::Hex;
+use crate::job::sampling::VectorRegisters;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};

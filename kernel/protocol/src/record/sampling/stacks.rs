@@ -1,6 +1,6 @@
 //! Call stacks of samples.
 
-use crate::record::Hex;
+use crate::hex::Hex;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

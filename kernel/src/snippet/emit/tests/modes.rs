@@ -2,7 +2,7 @@
 
 use super::*;
 use iced_x86::{Instruction, Mnemonic, OpKind};
-use protocol::control::Ring;
+use protocol::job::control::Ring;
 
 #[test]
 fn n5_for_ring_3_gate_and_timer_lie_between_the_two_stays() {

@@ -123,7 +123,7 @@ fn has_checks(item: &Item) -> bool {
 
 /// Whether code of the job runs in ring 0 in this item: then it can break the machine for those after it.
 pub(super) fn runs_in_ring_0(item: &Item) -> bool {
-    use protocol::{control, workload};
+    use protocol::job::{control, workload};
     let snippet = item.part().snippet();
     let tasks = item.part().workload().into_iter().flat_map(|workload| &workload.tasks);
     snippet.is_some_and(|snippet| snippet.setup.control.ring == control::Ring::Kernel)

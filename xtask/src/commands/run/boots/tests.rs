@@ -1,6 +1,6 @@
 use super::*;
 use crate::collect::Numbered;
-use protocol::control::{Control, Ring};
+use protocol::job::control::{Control, Ring};
 use protocol::job::{Job, Processors, Setup, Snippet};
 use std::borrow::Cow;
 

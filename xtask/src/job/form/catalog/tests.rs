@@ -31,7 +31,7 @@ fn d2_every_encoding_of_64_bit_code_is_measured_or_refused_with_a_reason() {
     let few: usize = refused.values().sum();
     assert!(measured > 16_400 && few < 500, "{measured} {refused:#?}");
     // They fit into one job, without their ports.
-    assert!(items < protocol::limits::MAX_ITEMS, "{items}");
+    assert!(items < protocol::job::limits::MAX_ITEMS, "{items}");
     assert_eq!(measured + few, all.len());
     guide_says(measured, all.len());
 }
@@ -58,7 +58,7 @@ fn names_are_names_of_one_form_and_of_items() {
             let name = made.case.to_string();
             assert_eq!(name.parse(), Ok(made.case.clone()), "{name}");
             assert_eq!(made.case.form, entry.name);
-            assert!(name.len() <= protocol::limits::MAX_NAME_BYTES, "{name}");
+            assert!(name.len() <= protocol::job::limits::MAX_NAME_BYTES, "{name}");
         }
     }
 }

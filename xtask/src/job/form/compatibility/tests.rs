@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::job::file;
-use crate::job::form::catalog;
-use crate::job::form::expand;
 use crate::job::form::tests::{chains_lead_back, expanded, none_waits};
+use crate::job::form::{catalog, expand};
 use iced_x86::{CodeSize, Decoder, DecoderOptions, EncodingKind};
 use std::collections::BTreeSet;
 
@@ -260,14 +259,14 @@ fn d2_every_encoding_of_32_bit_code_is_measured_or_refused_with_a_reason() {
         for made in of.made {
             let name = made.case.to_string();
             assert_eq!(name.parse(), Ok(made.case.clone()), "{name}");
-            assert!(name.len() <= protocol::limits::MAX_NAME_BYTES, "{name}");
+            assert!(name.len() <= protocol::job::limits::MAX_NAME_BYTES, "{name}");
             let lines = made.body.lines().filter(|line| line.starts_with(".byte"));
             let own = lines.filter(|line| decoded(line, entry.code).code() == entry.code);
             assert!(own.count() > 0, "{name}\n{}", made.body);
         }
     }
     assert!(measured > 15_800 && all.len() - measured < 600, "{measured} of {}", all.len());
-    assert!(items < protocol::limits::MAX_ITEMS, "{items}");
+    assert!(items < protocol::job::limits::MAX_ITEMS, "{items}");
     let guide = include_str!("../../../../../docs/guide/forms.md");
     let hundreds = |count: usize| {
         let rounded = (count + 50) / 100 * 100;

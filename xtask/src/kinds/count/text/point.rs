@@ -1,8 +1,7 @@
 //! The item as a test point.
 
 use super::{all_uncounted, figures, lost, rows_of_bindings, rows_of_readings, stale, waiting};
-use crate::kinds::tasks;
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, tasks, uncore};
 use crate::primitives::point::{Data, Point};
 use protocol::record::{CountResult, Uncounted};
 

@@ -5,8 +5,7 @@ use super::{
     right_but, series, share, stale, taken_out, value, waiting,
 };
 use crate::collect::Report;
-use crate::kinds::tasks;
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, tasks, uncore};
 use crate::primitives::style::{FAINT, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
 use comfy_table::{Cell, Table};

@@ -7,9 +7,10 @@ use crate::cli::Format;
 use crate::collect::{Numbered, Report};
 use crate::context::Context;
 use crate::render::render;
+use protocol::hex::Hex;
 use protocol::record::{
-    CountGate, CountInterval, CountResult, CountValue, CountedEvent, Hex, Record, TaskEnd,
-    TaskResult, Uncounted, Verdict,
+    CountGate, CountInterval, CountResult, CountValue, CountedEvent, Record, TaskEnd, TaskResult,
+    Uncounted, Verdict,
 };
 
 fn task(name: &str, end: TaskEnd) -> TaskResult {

@@ -3,8 +3,8 @@ use crate::cli::Format;
 use crate::collect::Numbered;
 use crate::context::Context;
 use crate::render::render;
-use protocol::record::HistoryPass;
-use protocol::record::{Applied, Counting, Hex, HistoryPlace, Record, Uncounted};
+use protocol::hex::Hex;
+use protocol::record::{Applied, Counting, HistoryPass, HistoryPlace, Record, Uncounted};
 
 fn series(event: &str, each: &[f64]) -> HistorySeries {
     let mut sum = 0.0;
