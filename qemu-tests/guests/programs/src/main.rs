@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod apic;
+mod counting;
 mod descriptors;
 mod handlers;
 mod heap;

@@ -1,6 +1,6 @@
 //! PMIs: where each came, and what the counters had come to.
 
-use crate::{apic, run};
+use crate::{apic, counting};
 use alloc::vec::Vec;
 use program_format::layout::vector;
 use program_format::{Pmu, Write};
@@ -45,24 +45,24 @@ pub extern "sysv64" fn note(number: u64, rip: u64) {
         return acknowledge(number);
     };
     let pmu = &state.pmu;
-    run::each(&pmu.stop);
-    let counts: Vec<u64> = pmu.counters.iter().map(|&register| run::read(register)).collect();
+    counting::each(&pmu.stop);
+    let counts: Vec<u64> = pmu.counters.iter().map(|&register| counting::read(register)).collect();
     let mut status = 0;
     if let Some([register, clear]) = pmu.status {
-        status = run::read(register);
-        run::each(&[Write { register: clear.into(), value: status }]);
+        status = counting::read(register);
+        counting::each(&[Write { register: clear.into(), value: status }]);
     }
     state.seen.push(Pmi { vector: number, rip, status, counts });
     for preset in &pmu.presets {
-        if run::read(preset.counter) & preset.bit == 0 && state.seen.len() < MOST {
-            run::each(&[preset.write]);
+        if counting::read(preset.counter) & preset.bit == 0 && state.seen.len() < MOST {
+            counting::each(&[preset.write]);
         }
     }
     apic::set_lvtpc(pmu.lvtpc);
     acknowledge(number);
     // A PMI of the write that stopped the counters comes after it.
-    if run::is_running() {
-        run::each(&pmu.start);
+    if counting::is_running() {
+        counting::each(&pmu.start);
     }
 }
 

@@ -1,17 +1,15 @@
 //! A program's run: counting starts right in front of it and stops right after it.
 
+use crate::counting::{RUNNING, each, read};
 use crate::{apic, pmi};
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use program_format::layout::{slot, slot_address};
 use program_format::{Program, Write};
-use x86_64::registers::model_specific::Msr;
 
 /// RSP of whoever called `enter`.
 pub static RUNNER_STACK: AtomicU64 = AtomicU64::new(0);
-/// 1 until the program is about to be stopped: what comes then must not make the counters go on.
-static RUNNING: AtomicU64 = AtomicU64::new(0);
 /// The writes that stop counting, and how many.
 static STOP: AtomicU64 = AtomicU64::new(0);
 static STOPS: AtomicU64 = AtomicU64::new(0);
@@ -184,23 +182,4 @@ fn reset_vectors() {
         core::arch::asm!("xrstor [{}]", in(reg) INITIAL.0.as_ptr(), in("eax") 7, in("edx") 0);
         core::arch::asm!("ldmxcsr [{}]", in(reg) &0x1f80u32);
     }
-}
-
-/// Whether the program has not ended.
-pub fn is_running() -> bool {
-    RUNNING.load(Relaxed) != 0
-}
-
-/// Makes writes to registers.
-pub fn each(writes: &[Write]) {
-    for write in writes {
-        // SAFETY: registers of the PMU that the host knows this model to have.
-        unsafe { Msr::new(write.register as u32).write(write.value) };
-    }
-}
-
-/// Reads a register of the PMU.
-pub fn read(register: u32) -> u64 {
-    // SAFETY: as above.
-    unsafe { Msr::new(register).read() }
 }
