@@ -27,7 +27,7 @@ pub const LEAVE_VECTOR: u8 = 0x88;
 /// where they lead ([`crate::interrupts::set_entry`]).
 pub const SNIPPET_VECTORS: [u8; 3] = [0x85, 0x86, 0x87];
 
-/// Vector of the software interrupt of [`Ring3Code::Interrupts`].
+/// Vector of the software interrupt of `Ring3Code::Interrupts`.
 pub const USER_VECTOR: u8 = 0x81;
 
 /// Those that ring 3 may call.
