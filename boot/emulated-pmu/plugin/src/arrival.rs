@@ -36,7 +36,7 @@ pub const fn element(opened: &Opened, state: u64, noted: u64, count: u64) -> Ele
     }
 }
 
-/// Whether [`arrived`] and [`left`] decide what is open.
+/// Whether [`arrived`] and [`left`] decide what is open: no branch.
 pub const fn decides(state: u64) -> bool {
     BEGUN <= state && state < END
 }
@@ -48,25 +48,21 @@ pub fn arrived(vcpu: &mut Vcpu, opened: &Opened, offset: u16, next_element: bool
             let count = vcpu.register(Register::RCX);
             let element = element(opened, *vcpu.word(OPEN), vcpu.noted_count, count);
             let again = next_element && offset == *ip;
-            let ends = match element {
-                Element::Done if again => false,
-                Element::Done => ends_early(opened, offset, || vcpu.stack()),
-                Element::Ended => true,
-                Element::Failed => false,
-            };
+            let ends = ends(element, again, || ends_early(opened, offset, &vcpu.stack()));
             string(vcpu, element == Element::Failed, ends);
             if !again {
                 // After a handler the instruction accesses its lines anew.
                 vcpu.memory.end_string();
             }
-            vcpu.close();
         }
-        Opened::Early { ip, .. } => {
-            let fails = opened.restarts_at(offset) || frame::faulted(&vcpu.stack(), *ip);
-            early(vcpu, opened, fails);
+        Opened::Early { ip, tally, .. } => {
+            if opened.restarts_at(offset) || frame::faulted(&vcpu.stack(), *ip) {
+                vcpu.sums.add(tally, u64::MAX);
+            }
         }
-        Opened::Branch { .. } => resolve::next(vcpu, opened, Where::Offset(offset)),
+        Opened::Branch { .. } => {}
     }
+    vcpu.close();
 }
 
 /// The guest has left at `offset` while an element was open: at an instruction that is not done, if `failed`.
@@ -75,21 +71,28 @@ pub fn left(vcpu: &mut Vcpu, opened: &Opened, failed: bool, offset: u16, exit: &
         Opened::Repeat { ip, .. } => {
             let state = *vcpu.word(OPEN);
             let element = element(opened, state, vcpu.noted_count, exit.rcx);
+            let here = offset == *ip;
             // What comes after a load may fail.
-            let undone = failed && offset == *ip && state & STORED == 0;
-            let ends = match element {
-                Element::Done if offset != *ip => ends_early(opened, offset, || exit.stack),
-                Element::Ended => true,
-                Element::Done | Element::Failed => false,
-            };
+            let undone = failed && here && state & STORED == 0;
+            let ends = ends(element, here, || ends_early(opened, offset, &exit.stack));
             string(vcpu, element == Element::Failed || undone, ends);
-            vcpu.close();
         }
-        Opened::Early { ip, .. } => {
-            let fails = failed && offset == *ip || frame::faulted(&exit.stack, *ip);
-            early(vcpu, opened, fails);
+        Opened::Early { ip, tally, .. } => {
+            if failed && offset == *ip || frame::faulted(&exit.stack, *ip) {
+                vcpu.sums.add(tally, u64::MAX);
+            }
         }
-        Opened::Branch { .. } => vcpu.close(),
+        Opened::Branch { .. } => {}
+    }
+    vcpu.close();
+}
+
+/// Whether a repeated string instruction ended. `continues`: the guest is at its next element.
+fn ends(element: Element, continues: bool, early: impl FnOnce() -> bool) -> bool {
+    match element {
+        Element::Done => !continues && early(),
+        Element::Ended => true,
+        Element::Failed => false,
     }
 }
 
@@ -127,21 +130,11 @@ fn string(vcpu: &mut Vcpu, failed: bool, ends: bool) {
     }
 }
 
-/// What was counted early is taken back if the instruction failed.
-fn early(vcpu: &mut Vcpu, opened: &Opened, fails: bool) {
-    if let Opened::Early { tally, .. } = opened
-        && fails
-    {
-        vcpu.sums.add(tally, u64::MAX);
-    }
-    vcpu.close();
-}
-
 /// Whether a repeated string instruction ended although its count did not, where the guest has arrived elsewhere than at its next
 /// element. Only what an interrupt has left on the stack tells which of the two it came after.
-fn ends_early(opened: &Opened, offset: u16, stack: impl FnOnce() -> Stack) -> bool {
+fn ends_early(opened: &Opened, offset: u16, stack: &Stack) -> bool {
     let &Opened::Repeat { ip, next, compares: true, .. } = opened else { return false };
-    match frame::interrupted(&stack(), |at| at == ip || at == next) {
+    match frame::interrupted(stack, |at| at == ip || at == next) {
         Some(at) => at == next,
         None => offset == next,
     }

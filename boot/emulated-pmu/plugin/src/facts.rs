@@ -98,13 +98,12 @@ impl Facts {
 
     /// Of a valid one, decoded at its linear address.
     pub fn of(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Self {
-        let repeated = match step::kind(instruction) {
+        let kind = step::kind(instruction);
+        let repeated = match kind {
             Kind::Repeated(operation) => Some(operation),
             _ => None,
         };
         let branch = branch(instruction);
-        let is_system_call =
-            matches!(step::kind(instruction), Kind::SystemCall | Kind::SystemReturn(_));
         let mut touches = Vec::new();
         if repeated.is_none() {
             step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
@@ -116,8 +115,8 @@ impl Facts {
             end,
             shape: Shape::of(instruction, &touches, end),
             branch,
-            is_system_call,
-            is_interrupt_return: step::kind(instruction) == Kind::InterruptReturn,
+            is_system_call: matches!(kind, Kind::SystemCall | Kind::SystemReturn(_)),
+            is_interrupt_return: kind == Kind::InterruptReturn,
             repeated,
             count_mask: StringOperation::count_mask(instruction),
             touches,
@@ -158,8 +157,8 @@ impl Facts {
         let operation = self.repeated?;
         let stores = operation.destination == Some(AccessKind::Store);
         let passes = self.passes.may();
-        let pair = operation.source && operation.destination == Some(AccessKind::Load);
         let compares = operation.destination == Some(AccessKind::Load);
+        let pair = operation.source && compares;
         let (ip, next, count_mask) = (self.ip, self.next, self.count_mask);
         Some(Opened::Repeat { ip, next, stores, passes, pair, compares, count_mask })
     }

@@ -80,10 +80,10 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
     let mut intercepts =
         ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest) | free::yields();
-    let delivered = lets_deliveries_in(guest, ring, split);
-    if !delivered || guest.timer.is_watched() || guest.needs.occurrences.has(Occurrence::Interrupt)
-    {
-        // It is an event, or a change of ring, or of a watched timer, or the plugin must be told.
+    // Nothing that is delivered leads to a ring that is counted by itself, and no record is to have it.
+    let lets_in = !(split && ring == Ring::User) && !guest.needs.precise;
+    let sees_all = lets_in && guest.sees_deliveries();
+    if !sees_all || guest.timer.is_watched() || guest.needs.occurrences.has(Occurrence::Interrupt) {
         intercepts |= Intercepts::INTR;
     }
     let mut exceptions = MISCOUNTED | free::DEBUG;
@@ -103,8 +103,9 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     } else if guest.plugin.is_some() {
         exceptions |= OF_STRINGS;
     }
-    let handler = fault_handler(guest, ring, split);
-    if delivered || handler.is_some() {
+    let sees_faults = lets_in && guest.sees_page_faults();
+    let handler = sees_faults.then(|| fault_handler(guest)).flatten();
+    if sees_all || handler.is_some() {
         exceptions &= !PAGE_FAULT;
     }
     if let Some(plugin) = &mut guest.plugin {
@@ -118,20 +119,8 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     guest.withhold_system_calls(split);
 }
 
-/// Whether interrupts and page faults need no exit: the plugin sees them, and none leads to a ring that is counted by itself. Those of
-/// a record are noted by the hypervisor.
-fn lets_deliveries_in(guest: &Guest, ring: Ring, split: bool) -> bool {
-    let leaves_ring = split && ring == Ring::User;
-    guest.sees_deliveries() && !leaves_ring && !guest.needs.precise
-}
-
-/// Where the guest handles page faults, if the plugin sees there that one was delivered and none leads to a ring that is counted by
-/// itself. A guest that changes the gate has to leave once before that is known.
-fn fault_handler(guest: &Guest, ring: Ring, split: bool) -> Option<u64> {
-    let leaves_ring = split && ring == Ring::User;
-    if leaves_ring || guest.needs.precise || !guest.sees_page_faults() {
-        return None;
-    }
+/// Where the guest handles page faults, if it has a gate for them. A guest that changes the gate has to leave once before that is known.
+fn fault_handler(guest: &Guest) -> Option<u64> {
     events::gate(guest, PAGE_FAULT_VECTOR).filter(|gate| gate.is_usable).map(|gate| gate.handler)
 }
 
