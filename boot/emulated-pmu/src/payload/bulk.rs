@@ -81,7 +81,8 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     let mut intercepts =
         ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest) | free::yields();
     // Nothing that is delivered leads to a ring that is counted by itself, and no record is to have it.
-    let lets_in = !(split && ring == Ring::User) && !guest.needs.precise;
+    let is_split_user = split && ring == Ring::User;
+    let lets_in = !is_split_user && !guest.needs.precise;
     let sees_all = lets_in && guest.sees_deliveries();
     if !sees_all || guest.timer.is_watched() || guest.needs.occurrences.has(Occurrence::Interrupt) {
         intercepts |= Intercepts::INTR;
