@@ -31,7 +31,7 @@ pub trait Planned {
 
 macro_rules! of_item {
     (($item:expr)
-        items { $($(#[$item_doc:meta])* $name:ident($part:ident),)* }
+        items { $($(#[$item_doc:meta])* $name:ident($($part:ident)::+),)* }
         results $results:tt
     ) => {
         match $item {

@@ -29,6 +29,10 @@
 //! `docs/architecture.md` tells the way of one measurement through the code.
 #![warn(missing_docs)]
 
+// Its table of the sections of job files is for what reads them.
+#[macro_use]
+pub(crate) mod kinds;
+
 pub mod bench;
 pub mod benchmarks;
 pub mod bring_up;
@@ -52,7 +56,6 @@ pub mod instructions;
 pub mod interrupt;
 pub mod job;
 pub mod json;
-pub(crate) mod kinds;
 pub mod lab;
 pub mod limits;
 pub mod machine;

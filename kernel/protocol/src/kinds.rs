@@ -1,14 +1,18 @@
 //! The kinds of items, in one table: what a job can ask for, and the record that each ends with.
 //!
-//! A kind has a type in [`crate::job`], which says of itself what every item has to say ([`JobPart`](crate::job::JobPart)), and
-//! one in [`crate::record`], which says what every result has to say ([`ItemRecord`](crate::record::ItemRecord)). Everything else
-//! in this crate reaches a kind through these two traits, so nothing but the table lists them. Where the host and the firmware
-//! list them, they do it with [`kinds!`](macro@crate::kinds) or in one `match` over [`Item`](crate::job::Item).
+//! A kind has a type that says of itself what every item has to say ([`JobPart`](crate::job::JobPart)), and one that says what every result
+//! has to say ([`ItemRecord`](crate::record::ItemRecord)). Everything else in this crate reaches a kind through these two traits, so nothing
+//! but the table lists them. Where the host and the firmware list them, they do it with [`kinds!`](macro@crate::kinds) or in one `match` over
+//! [`Item`](crate::job::Item).
+//!
+//! A new kind is a module here with both types, which the table calls `protocol::kinds::…`. Those of the older ones are in [`crate::job`]
+//! and [`crate::record`].
 
 /// Calls a macro with the table of kinds: `kinds!(name!(arguments))` becomes
 /// `name! { (arguments) items { … } results { … } }`.
 ///
-/// An item's place in the table is its number in a packed job: a new one goes to the end.
+/// An item's place in the table is its number in a packed job: a new one goes to the end. A type is a name that is imported where the table is
+/// read, or a path.
 #[macro_export]
 macro_rules! kinds {
     ($with:ident! $arguments:tt) => {

@@ -3,7 +3,7 @@
 //! - [`job`]: what the host asks for, with the limits that both sides check. It knows nothing of reports.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
-//! - [`kinds!`](macro@kinds): the kinds of items, in one table.
+//! - [`mod@kinds`]: the kinds of items, in one table.
 //! - [`mod@verdict`] judges an item's record by what its job expects.
 //! - [`mod@digest`]: what a run came to, small enough for QR codes.
 //! - [`program`]: compiled code, which lies beside the job.
@@ -22,6 +22,8 @@
 #![warn(missing_docs)]
 
 extern crate alloc;
+// The table of kinds is read in other crates as well, by the same paths.
+extern crate self as protocol;
 
 pub mod authentication;
 pub mod bits;
@@ -31,7 +33,7 @@ pub mod core_kind;
 pub mod digest;
 pub mod hex;
 #[macro_use]
-mod kinds;
+pub mod kinds;
 pub mod job;
 pub mod ktap;
 pub mod line;

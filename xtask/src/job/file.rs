@@ -1,7 +1,6 @@
 //! The job file.
 
 mod forms;
-mod kinds;
 mod lines;
 mod raw;
 mod read;

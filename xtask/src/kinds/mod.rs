@@ -1,7 +1,10 @@
 //! The kinds of items on the host, one module each: how a kind's result looks in every form.
 //!
-//! The table of kinds is [`protocol::kinds!`]. A kind implements [`Shown`] for its record; every command, form and comparison
-//! reaches it through this. In its module, `text` is what terminals show of it, and `page` what pages do.
+//! The table of kinds is [`protocol::kinds!`], and that of their sections in job files is here. A kind implements [`Shown`] for its
+//! record; every command, form and comparison reaches it through this. In its module, `text` is what terminals show of it, and `page` what
+//! pages do. A new kind is one module with all that the host knows of it: what is read of its section as well
+//! ([`FileItem`](crate::job::file::FileItem) and [`Section`](crate::job::file::Section)), and what it takes
+//! ([`Planned`](crate::forecast::Planned)). Those of the older ones are in [`crate::job`] and [`crate::forecast`].
 //!
 //! - [`figures`] are what is compared; [`mod@page`] is what kinds write their parts of pages with; [`places`] names code.
 //! - [`energy`], [`uncore`] and [`moves`] are shown of several kinds.
@@ -103,10 +106,33 @@ pub struct Page {
     pub lists_code: bool,
 }
 
+/// Calls a macro with the table of what stands in a job file: key, what is read, and what is decided of it. Those that stand for
+/// snippets are decided by themselves; all others become items after them, in this order.
+macro_rules! sections {
+    ($with:ident!()) => {
+        $with! {
+            /// Pieces of code to measure.
+            snippet: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
+            /// Workloads: tasks that a timer switches between.
+            run: crate::job::run::RawRun, "Vec<crate::job::run::RawRun>" => runs: crate::job::run::RunFile;
+            /// Instruction forms, each measured for latency and throughput.
+            characterise: crate::job::file::RawForms, "Vec<crate::job::file::RawForms>";
+            /// Events that are counted while tasks run.
+            count: crate::job::count::RawCount, "Vec<crate::job::count::RawCount>" => counts: crate::job::count::CountFile;
+            /// Code that runs on several processors at the same time.
+            processors: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
+            /// What the processor's caches and TLBs are.
+            facts: crate::job::facts::RawFacts, "Vec<crate::job::facts::RawFacts>" => fact_sheets: crate::job::facts::FactsFile;
+            /// Code that is sampled while it runs.
+            sample: crate::job::sample::RawSample, "Vec<crate::job::sample::RawSample>" => samples: crate::job::sample::SampleFile;
+        }
+    };
+}
+
 macro_rules! of_record {
     (($record:expr)
         items $items:tt
-        results { $($(#[$result_doc:meta])* $name:ident($result:ident),)* }
+        results { $($(#[$result_doc:meta])* $name:ident($($result:ident)::+),)* }
     ) => {
         match $record {
             $(Record::$name(result) => Some(result),)*
@@ -118,9 +144,9 @@ macro_rules! of_record {
 macro_rules! all_sections {
     (($report:expr, $context:expr)
         items $items:tt
-        results { $($(#[$result_doc:meta])* $name:ident($result:ident),)* }
+        results { $($(#[$result_doc:meta])* $name:ident($($result:ident)::+),)* }
     ) => {
-        [$(<$result as Shown>::section($report, $context),)*].concat()
+        [$(<$($result)::+ as Shown>::section($report, $context),)*].concat()
     };
 }
 

@@ -118,7 +118,7 @@ mod tests {
     }
 
     macro_rules! names {
-        (() items $items:tt results { $($(#[$doc:meta])* $name:ident($result:ident),)* }) => {
+        (() items $items:tt results { $($(#[$doc:meta])* $name:ident($($result:ident)::+),)* }) => {
             [$(stringify!($name)),*]
         };
     }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! item {
     (()
-        items { $($(#[$item_doc:meta])* $item:ident($part:ident),)* }
+        items { $($(#[$item_doc:meta])* $item:ident($($part:ident)::+),)* }
         results $results:tt
     ) => {
         /// One item of a job: something to do, with a report of its own.
         #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
         pub enum Item<'a> {
-            $($(#[$item_doc])* $item(#[serde(borrow)] $part<'a>),)*
+            $($(#[$item_doc])* $item(#[serde(borrow)] $($part)::+<'a>),)*
         }
 
         impl<'a> Item<'a> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! record {
     (()
         items $items:tt
-        results { $($(#[$result_doc:meta])* $result:ident($record:ident),)* }
+        results { $($(#[$result_doc:meta])* $result:ident($($record:ident)::+),)* }
     ) => {
         /// One line of the report.
         #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -25,7 +25,7 @@ macro_rules! record {
             Machine(Machine),
             /// How far the run is; at most one a second.
             Progress(Progress),
-            $($(#[$result_doc])* $result($record),)*
+            $($(#[$result_doc])* $result($($record)::+),)*
             /// Single samples of a workload.
             Samples(Samples),
             /// What the console of an item says.

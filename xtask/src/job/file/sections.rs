@@ -157,7 +157,7 @@ macro_rules! job {
     };
 }
 
-super::kinds::sections!(job!());
+sections!(job!());
 
 /// An item as it goes to the machine, and what the host keeps of its tasks' code if addresses in it have to be named.
 pub(crate) type PackedItem = (Item<'static>, Option<Vec<TaskCode>>);
