@@ -107,7 +107,7 @@ impl CountFile {
 
     /// The error that `message` says, with a place in the item.
     fn refused_at(&self, place: &Place, message: String) -> JobError {
-        JobError::Count { place: place.clone(), count: self.name.clone(), message }
+        JobError::of_item("count", place, &self.name, message)
     }
 }
 

@@ -28,52 +28,24 @@ pub enum JobError {
         /// What and where.
         message: String,
     },
-    /// A value is out of its bounds.
-    #[error("{place}: snippet `{snippet}`: {message}")]
-    Snippet {
+    /// A value of an item is out of its bounds, or the item cannot be made.
+    #[error("{place}: {kind} `{name}`: {message}")]
+    Item {
         /// File and line.
         place: Place,
-        /// The snippet's name.
-        snippet: String,
+        /// What a job file calls items of its kind.
+        kind: &'static str,
+        /// The item's name.
+        name: String,
         /// What is wrong.
         message: String,
     },
     /// What is wrong with tasks, all of it.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Tasks(Vec<TaskError>),
-    /// A value of a workload is out of its bounds.
-    #[error("{place}: run `{run}`: {message}")]
-    Run {
-        /// File and line.
-        place: Place,
-        /// The run's name.
-        run: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// The same, of a workload whose place is not known here.
+    /// A value of a workload whose place is not known here is out of its bounds.
     #[error("the workload: {0}")]
     Workload(LimitError),
-    /// A fact sheet that cannot be made.
-    #[error("{place}: facts `{name}`: {message}")]
-    Facts {
-        /// Its place.
-        place: Place,
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A count that cannot be made.
-    #[error("{place}: count `{count}`: {message}")]
-    Count {
-        /// File and line.
-        place: Place,
-        /// The item's name.
-        count: String,
-        /// What is wrong.
-        message: String,
-    },
     /// Compiled code that cannot be used.
     #[error("{place}: item `{item}`: {error}")]
     Program {
@@ -189,6 +161,19 @@ pub enum JobError {
         /// The reason.
         error: RamdiskError,
     },
+}
+
+impl JobError {
+    /// What is wrong with an item of a `kind`, as job files call it.
+    pub(crate) fn of_item(
+        kind: &'static str,
+        place: &Place,
+        name: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        let (place, name, message) = (place.clone(), name.to_string(), message.into());
+        Self::Item { place, kind, name, message }
+    }
 }
 
 /// A place in a job file.

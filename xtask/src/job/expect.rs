@@ -136,7 +136,7 @@ pub struct CriteriaFile {
 }
 
 impl CriteriaFile {
-    pub(super) fn new(
+    pub(crate) fn new(
         expect: Option<RawExpect>,
         allow_uncounted: Option<bool>,
         limits: Option<LimitTable>,

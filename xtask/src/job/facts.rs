@@ -110,7 +110,7 @@ impl FileItem for FactsFile {
     }
 
     fn refused(&self, _source: &str, message: String) -> JobError {
-        JobError::Facts { place: self.place.clone(), name: self.name.clone(), message }
+        JobError::of_item("facts", &self.place, &self.name, message)
     }
 }
 
@@ -126,8 +126,7 @@ impl Section for FactsFile {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         let name = raw.name.unwrap_or_else(|| format!("facts {number}"));
-        let refuse =
-            |message| JobError::Facts { place: place.clone(), name: name.clone(), message };
+        let refuse = |message: String| JobError::of_item("facts", &place, &name, message);
         let parts = parts(raw.parts.as_deref()).map_err(refuse)?;
         if raw.memory.is_some() && !parts.memory {
             return Err(refuse(

@@ -128,7 +128,7 @@ impl FileItem for RunFile {
     }
 
     fn refused(&self, _source: &str, message: String) -> JobError {
-        JobError::Run { place: self.place.clone(), run: self.name.clone(), message }
+        JobError::of_item("run", &self.place, &self.name, message)
     }
 }
 

@@ -75,7 +75,7 @@ pub struct Assembled {
 }
 
 /// Where `span` begins.
-pub(super) fn place(text: &Text, source: &str, span: &std::ops::Range<usize>) -> Place {
+pub(crate) fn place(text: &Text, source: &str, span: &std::ops::Range<usize>) -> Place {
     let Lines { line, column, .. } = lines(text, span);
     Place { file: source.to_string(), position: Some((line, column)) }
 }

@@ -93,14 +93,14 @@ pub fn of(record: &Record, steady: bool) -> Option<Item> {
 }
 
 impl Figure {
-    fn new(name: impl Into<String>, unit: &'static str, value: f64, spread: Spread) -> Self {
+    pub(crate) fn new(name: impl Into<String>, unit: &'static str, value: f64, spread: Spread) -> Self {
         let (event, period, worse) = (None, None, Worse::More);
         Self { name: name.into(), unit, value, spread, event, period, worse }
     }
 }
 
 /// What a single run tells.
-fn once(steady: bool) -> Spread {
+pub(crate) fn once(steady: bool) -> Spread {
     if steady { Spread::Exact(1) } else { Spread::Unknown(ONE_RUN) }
 }
 

@@ -103,4 +103,4 @@ macro_rules! head {
         }
     };
 }
-use head;
+pub(crate) use head;

@@ -15,7 +15,7 @@ mod facts;
 mod fault;
 pub(crate) mod figure;
 mod history;
-mod item;
+pub(crate) mod item;
 mod machine;
 mod noise;
 mod pipeline;

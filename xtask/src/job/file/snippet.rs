@@ -185,7 +185,7 @@ impl SnippetFile {
 
     /// The error that `message` says.
     pub(in crate::job) fn refused(&self, source: &str, message: String) -> JobError {
-        JobError::Snippet { place: self.place(source), snippet: self.name.clone(), message }
+        JobError::of_item("snippet", &self.place(source), &self.name, message)
     }
 }
 
