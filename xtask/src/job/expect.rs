@@ -15,7 +15,7 @@ use std::fmt;
 
 /// `expect = 3`, `{ min = 2.9, max = 3.1 }`, or a table of figures: `{ instructions = 3, loads = { max = 1 } }`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct RawExpect(Vec<Expect<'static>>);
+pub(crate) struct RawExpect(Vec<Expect<'static>>);
 
 /// `3`, or `{ min = 1 }`, `{ max = 3 }`, or both.
 #[derive(Clone, Copy, Debug)]

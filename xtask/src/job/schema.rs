@@ -10,9 +10,9 @@ pub use markdown::page;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub(super) use texts::{
-    AffinityText, BindText, CountedText, ExpectText, FilesText, HistoryText, PointText, RingText,
-    SizeText, Width,
+    AffinityText, BindText, CountedText, FilesText, HistoryText, PointText, RingText, Width,
 };
+pub(crate) use texts::{ExpectText, SizeText};
 
 /// The schema, in the draft that editors of TOML understand.
 ///

@@ -93,7 +93,12 @@ pub fn of(record: &Record, steady: bool) -> Option<Item> {
 }
 
 impl Figure {
-    pub(crate) fn new(name: impl Into<String>, unit: &'static str, value: f64, spread: Spread) -> Self {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        unit: &'static str,
+        value: f64,
+        spread: Spread,
+    ) -> Self {
         let (event, period, worse) = (None, None, Worse::More);
         Self { name: name.into(), unit, value, spread, event, period, worse }
     }

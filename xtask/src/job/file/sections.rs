@@ -1,5 +1,5 @@
 //! What stands in a job file: a section for each kind of item that is written down by itself, from the table in
-//! [`super::kinds`].
+//! [`crate::kinds`].
 //!
 //! A kind implements [`FileItem`] and [`Section`] where its keys are.
 

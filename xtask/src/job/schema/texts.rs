@@ -54,7 +54,7 @@ pub(in crate::job) enum AnyWord {
 // A number of bytes.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
-pub(in crate::job) enum SizeText {
+pub(crate) enum SizeText {
     /// Bytes.
     Bytes(u64),
     /// With a power of 1024: `64M`.
@@ -64,7 +64,7 @@ pub(in crate::job) enum SizeText {
 /// Bounds of a figure.
 #[derive(JsonSchema)]
 #[schemars(rename = "Bounds", deny_unknown_fields)]
-pub(in crate::job) struct BoundsTable {
+pub(crate) struct BoundsTable {
     /// The least value that passes.
     min: Option<f64>,
     /// The greatest value that passes.
@@ -74,7 +74,7 @@ pub(in crate::job) struct BoundsTable {
 /// What one figure must come to: a number, or bounds.
 #[derive(JsonSchema)]
 #[schemars(untagged, rename = "Bound")]
-pub(in crate::job) enum BoundText {
+pub(crate) enum BoundText {
     /// Exactly this.
     Value(f64),
     /// Between bounds.
@@ -84,7 +84,7 @@ pub(in crate::job) enum BoundText {
 /// What figures must come to.
 #[derive(JsonSchema)]
 #[schemars(untagged, rename = "Expect")]
-pub(in crate::job) enum ExpectText {
+pub(crate) enum ExpectText {
     /// The TSC ticks, exactly.
     Ticks(f64),
     /// The TSC ticks, between bounds.
