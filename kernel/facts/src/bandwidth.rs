@@ -94,7 +94,7 @@ pub trait Mover {
         further: u32,
     ) -> Result<Vec<[u64; 2]>, String>;
 
-    /// Work has gone on; whoever waits may be told.
+    /// Work has gone on; whoever waits may be informed.
     fn beat(&mut self) {}
 }
 

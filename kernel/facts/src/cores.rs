@@ -55,7 +55,7 @@ pub trait Cores {
     /// It does not answer, in a sentence.
     fn wake(&mut self, way: (Waiting, Option<u32>), to: usize) -> Result<Vec<u64>, String>;
 
-    /// Work has gone on; whoever waits may be told.
+    /// Work has gone on; whoever waits may be informed.
     fn beat(&mut self) {}
 }
 

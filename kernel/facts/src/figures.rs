@@ -9,7 +9,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use protocol::record::{CacheFact, MemoryFacts, TlbFact};
 
-/// A line, where it is not told: that of every x86-64 processor so far.
+/// A line, where it is not determined: that of every x86-64 processor so far.
 const USUAL_LINE: u32 = 64;
 /// Cycles by which a miss of the first level is slower than a hit, at least.
 const MISS: u64 = 3;
@@ -49,7 +49,7 @@ pub fn measure(probe: &mut impl Probe) -> MemoryFacts {
     }
 }
 
-/// Whether it is told that there is such a level.
+/// Whether it is determined that there is such a level.
 const fn is_there(at: usize, level: &Level) -> bool {
     at == 0 || level.cycles > 0
 }

@@ -1,7 +1,7 @@
 //! Ways and sets of a level, be it of caches or of TLBs.
 //!
 //! Places of one set are those that are far enough apart, a power of two. From an empty cache on as many of them as there are ways
-//! come in and stay, whatever the policy; one more makes one of them leave. So the ways are told; and the sets by how near the
+//! come in and stay, whatever the policy; one more makes one of them leave. So the ways are determined; and the sets by how near the
 //! places may come to each other before one more fits.
 //!
 //! What the levels in front have would hide that. So between bringing places in and looking for them, these levels are filled with
@@ -35,13 +35,13 @@ pub enum What {
 /// A level that was found.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
-    /// What it takes beyond a hit of the first level, in cycles; of a level after the first, 0: whether there is one is not told.
+    /// What it takes beyond a hit of the first level, in cycles; of a level after the first, 0: whether there is one is not determined.
     pub cycles: u64,
-    /// Its ways and the bytes from a place to the next of its set; `None`: not told.
+    /// Its ways and the bytes from a place to the next of its set; `None`: not determined.
     pub shape: Option<(u32, u64)>,
-    /// Why they are not told.
+    /// Why they are not determined.
     pub reason: Option<&'static str>,
-    /// What they were told from.
+    /// What they were determined from.
     pub evidence: Vec<Fit>,
 }
 
@@ -325,7 +325,7 @@ impl<'p, P: Probe> Finder<'p, P> {
         let displaced = self.displaced(inner);
         let is_kept = pushed <= last + slack(last);
         match displaced {
-            // The others push nothing out: only that there is a level can be told.
+            // The others push nothing out: only that there is a level can be determined.
             Some(cycles) if is_kept && is_there(cycles) => Next::Hidden(cycles, KEPT),
             Some(_) if is_kept => Next::Nothing,
             None if is_kept => Next::Hidden(0, KEPT),
@@ -345,6 +345,6 @@ enum Next {
     Nothing,
     /// One that takes so many cycles beyond a hit of the first.
     Level(u64),
-    /// The same, of which nothing else can be told, for this reason. 0: nor whether there is one.
+    /// The same, of which nothing else can be determined, for this reason. 0: nor whether there is one.
     Hidden(u64, &'static str),
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use pmu_model::uarch::replacement::{Dice, Policy, Set};
 use protocol::record::{CacheFact, PolicyEvidence};
 
-/// What is told of a policy.
+/// What is determined of a policy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Told {
     /// These do what was seen, and no other one that is known.

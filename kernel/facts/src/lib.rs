@@ -1,4 +1,4 @@
-//! What a processor's data caches and TLBs are, told from how long loads take, and from nothing else; what lies between processors
+//! What a processor's data caches and TLBs are, determined from how long loads take, and from nothing else; what lies between processors
 //! ([`cores`]), what takes their time ([`gaps`]), what predicts their branches ([`pipeline`]), and how fast they move data
 //! ([`bandwidth`]).
 //!

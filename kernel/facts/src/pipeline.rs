@@ -1,4 +1,4 @@
-//! What a core is, told from how long code takes that is written for it: its predictor of branches and its instruction cache.
+//! What a core is, determined from how long code takes that is written for it: its predictor of branches and its instruction cache.
 //!
 //! | figure | how | source |
 //! | --- | --- | --- |
@@ -49,7 +49,7 @@ use protocol::record::{PipelineFacts, ReturnsFact, TargetsFact, Times};
 const SAMPLES: usize = 9;
 /// Tries of a program: the first ones train the predictor, and the quickest counts.
 const TRIES: u32 = 4;
-/// Why nothing is told of what shows by mispredictions.
+/// Why nothing is determined of what shows by mispredictions.
 const FREE: &str = "a mispredicted return costs nothing that is seen";
 const APART: &str = "samples of what a mispredicted return costs differ twofold";
 
@@ -84,7 +84,7 @@ pub trait CodeProbe {
         true
     }
 
-    /// Work has gone on; whoever waits may be told.
+    /// Work has gone on; whoever waits may be informed.
     fn beat(&mut self) {}
 }
 

@@ -1,4 +1,4 @@
-//! What replacement policies are told from: sequences of accesses to one set.
+//! What replacement policies are determined from: sequences of accesses to one set.
 //!
 //! Of many random sequences one is run on which the policies that are left differ most; those that foretell another result are out.
 //! It ends when no sequence is found on which they differ, with some more for policies that nobody knows.

@@ -48,6 +48,6 @@ pub trait Probe {
     /// the first `bytes` bytes, in large pages, each of `line` bytes. A walk has gone before.
     fn walk_tenths(&mut self, bytes: u64, line: u64) -> u64;
 
-    /// Work has gone on; whoever waits may be told.
+    /// Work has gone on; whoever waits may be informed.
     fn beat(&mut self) {}
 }

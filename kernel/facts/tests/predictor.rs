@@ -1,4 +1,4 @@
-//! Blind recovery: a predictor with parameters that a test draws, and what is told of it. The programs run as they are, instruction
+//! Blind recovery: a predictor with parameters that a test draws, and what is determined of it. The programs run as they are, instruction
 //! by instruction.
 
 use facts::pipeline::{code, hazards, instruction_cache, measure, predictor, stores, width};
@@ -28,10 +28,10 @@ fn numbers(mut state: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// What is told of a predictor.
+/// What is determined of a predictor.
 type Told = (Times, ReturnsFact, TargetsFact);
 
-/// What is found is what there is; returns which of the two figures are told.
+/// What is found is what there is; returns which of the two figures are determined.
 fn check(parameters: &Parameters, facts: &Told) -> [bool; 2] {
     let tenths = u64::from(parameters.mispredict_cycles) * 10;
     let (times, returns, told) = facts;

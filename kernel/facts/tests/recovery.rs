@@ -1,4 +1,4 @@
-//! Blind recovery: caches and TLBs with parameters that a test draws, and what is told of them.
+//! Blind recovery: caches and TLBs with parameters that a test draws, and what is determined of them.
 
 mod draw;
 
@@ -156,7 +156,7 @@ impl Draw {
     }
 }
 
-/// How often each figure was found and how often it was said not to be told, of how many.
+/// How often each figure was found and how often it was said not to be determined, of how many.
 #[derive(Debug, Default)]
 struct Tally(std::collections::BTreeMap<&'static str, [u32; 3]>, [u32; 2]);
 
@@ -216,7 +216,7 @@ fn check(parameters: &Parameters, facts: &MemoryFacts, tally: &mut Tally) -> Vec
             Told::NotTold(_) => None,
             Told::Random => Some("random".to_string()),
             Told::NoneKnown => Some("none that is known".to_string()),
-            // A plain policy is told from all others. Variants of QLRU may differ in what few accesses show.
+            // A plain policy is distinguished from all others. Variants of QLRU may differ in what few accesses show.
             Told::OneOf(left) if left.contains(&cache.policy) => {
                 let other = |one: &&Policy| !are_alike(**one, cache.policy, cache.ways);
                 let others: Vec<String> =

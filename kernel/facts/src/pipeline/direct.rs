@@ -3,7 +3,7 @@
 //! While the table has all jumps of a loop, the front end goes on at the target of each before it has decoded it. Of those that it does
 //! not have, each costs time. Loops are never longer than the instruction cache, so that fetching takes none. Where that is not determined, a step counts
 //! if it is at as many jumps at two distances, and not at as many bytes. Of each distance
-//! between jumps the steps are told, as a table may have only so many jumps in a block of code; the most jumps before a step are those of a
+//! between jumps the steps are determined, as a table may have only so many jumps in a block of code; the most jumps before a step are those of a
 //! distance at which they use all of the table.
 
 use super::code::{LEAST_DISTANCE, Program, most_jumps};

@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use protocol::record::ReturnsFact;
 
-/// Why it is not told.
+/// Why it is not determined.
 const NO_STEP: &str = "returns from deeper calls take no longer, or all do: it is deeper than 72, it has one entry, or something else predicts returns";
 const UNCLEAR: &str =
     "what returns from deeper calls take rises at no depth by what a misprediction costs";

@@ -119,7 +119,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    /// What is told of a table of which so many pieces fit at each distance, from 64 bytes on.
+    /// What is determined of a table of which so many pieces fit at each distance, from 64 bytes on.
     fn shape(limits: &[u32]) -> Option<(u32, u32)> {
         let mut attempt = |stride: u32, count: u32, _: u32| {
             let limit = limits[(stride / 64).ilog2() as usize];

@@ -1,8 +1,8 @@
 //! How many instructions are in flight at once: of two loads that miss, the second begins before the first is done only if all that
 //! lies between them is in flight as well.
 //!
-//! What is told is a saving: by how much two loads are quicker than as many of which the second waits for the first, with the same
-//! between them. Instructions of several kinds each use up something else, and what is used up first is told.
+//! What is determined is a saving: by how much two loads are quicker than as many of which the second waits for the first, with the same
+//! between them. Instructions of several kinds each use up something else, and what is used up first is determined.
 
 use super::code::{Filler, MOST_BETWEEN, Program, WINDOW_ROUNDS};
 use super::{CodeProbe, TRIES};
@@ -41,7 +41,7 @@ pub fn measure(probe: &mut impl CodeProbe) -> Vec<WindowFact> {
     [rob, registers, vectors, loads, scheduler].into()
 }
 
-/// The same if it is less than what is told of others that its instructions use up.
+/// The same if it is less than what is determined of others that its instructions use up.
 fn within(fact: WindowFact, most: u32, reason: &str) -> WindowFact {
     match fact.entries {
         Some(entries) if entries >= most => {

@@ -85,7 +85,7 @@ fn d1_no_table_of_direct_jumps_is_told_where_none_shows() {
         let parameters = Parameters { direct: Some(TlbShape { entries, ways }), ..parameters };
         let fact = fact(&parameters, &unknown);
         assert_eq!(fact.entries, Some(entries), "{fact:?}");
-        // The table is used up first, and nothing is told of the cache.
+        // The table is used up first, and nothing is determined of the cache.
         let cache = instruction_cache(&mut Modelled::new(&parameters));
         assert_eq!(cache.bytes(), None, "{cache:?}");
         assert!(cache.reason.is_some(), "{cache:?}");

@@ -168,7 +168,7 @@ fn d1_a_micro_op_cache_is_no_instruction_cache_and_no_table_of_direct_jumps() {
             "{:?}",
             jumps.loops
         );
-        // With both they are told apart.
+        // With both they are distinguished.
         let l1i = CacheShape { bytes: 32 << 10, ways: 8, policy: Policy::Lru, cycles: 12 };
         let table = Some(TlbShape { entries: 1024, ways: 4 });
         let parameters =

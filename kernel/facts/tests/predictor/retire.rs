@@ -1,4 +1,4 @@
-//! What is told of the width of retirement, by a core that issues and retires so many instructions in a cycle.
+//! What is determined of the width of retirement, by a core that issues and retires so many instructions in a cycle.
 
 use super::{Modelled, numbers};
 use facts::pipeline::retire;

@@ -14,7 +14,7 @@ const NAMES: [&str; 5] = [
     "scheduler",
 ];
 
-/// What must be told of a shape, if memory is slow enough.
+/// What must be determined of a shape, if memory is slow enough.
 fn expected(shape: WindowShape) -> [Option<u32>; 5] {
     let own = shape.list().map(|entries| Some(u32::from(entries)).filter(|entries| *entries > 0));
     let [rob, registers, vectors, loads, scheduler] = own;
@@ -97,7 +97,7 @@ fn d1_a_window_that_memory_does_not_fill_is_not_told() {
         assert!(fact.entries.is_none_or(|entries| entries == u32::from(rob)), "{fact:?}");
         assert!(fact.entries.is_none() || rob < 64, "{rob} {memory}: {fact:?}");
     }
-    // The last one that can be told.
+    // The last one that can be determined.
     assert_eq!(of(1024, 4000).entries, Some(1024));
     assert_eq!(of(16, 4000).entries, Some(16));
 }

@@ -77,10 +77,10 @@ pub const fn slack(cycles: u64) -> u64 {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryFacts {
-    /// Bytes of a line of the first level; absent: not told.
+    /// Bytes of a line of the first level; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// What it was told from: bytes from a line that is there to a load, and what the load takes beyond a hit.
+    /// What it was determined from: bytes from a line that is there to a load, and what the load takes beyond a hit.
     pub line_evidence: Vec<[u64; 2]>,
     /// A load that the first level serves.
     pub first_tenths: u64,
@@ -105,27 +105,27 @@ pub struct MemoryFacts {
 pub struct CacheFact {
     /// Its level, from 1.
     pub level: u32,
-    /// A load that it serves; absent: whether there is such a level is not told.
+    /// A load that it serves; absent: whether there is such a level is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenths: Option<u64>,
-    /// Ways; absent: not told.
+    /// Ways; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
-    /// Bytes from a line to the next one of the same set; absent: not told.
+    /// Bytes from a line to the next one of the same set; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_stride: Option<u64>,
-    /// Why something is not told.
+    /// Why something is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What ways and sets were told from.
+    /// What ways and sets were determined from.
     pub evidence: Vec<Fit>,
-    /// What the policy is told from; absent: it was not looked for.
+    /// What the policy is determined from; absent: it was not looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyEvidence>,
 }
 
 impl CacheFact {
-    /// Its bytes, if they are told.
+    /// Its bytes, if they are determined.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         Some(u64::from(self.ways?) * self.set_stride?)
@@ -176,21 +176,21 @@ pub struct TlbFact {
     pub level: u32,
     /// Bytes of the pages that it was tried with.
     pub page: u64,
-    /// What a load takes beyond a hit of the first level when this one serves it; absent: whether there is such a level is not told.
+    /// What a load takes beyond a hit of the first level when this one serves it; absent: whether there is such a level is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenths: Option<u64>,
-    /// Ways; absent: not told.
+    /// Ways; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
-    /// Sets; absent: not told.
+    /// Sets; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<u32>,
-    /// Why something is not told.
+    /// Why something is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What a load takes beyond a hit when no TLB serves it.
     pub walk_tenths: u64,
-    /// What ways and sets were told from.
+    /// What ways and sets were determined from.
     pub evidence: Vec<Fit>,
 }
 

@@ -104,7 +104,7 @@ pub struct MemoryDomains {
     pub used: u32,
 }
 
-/// A part of the machine whose energy is told.
+/// A part of the machine whose energy is reported.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EnergyMeter {

@@ -46,7 +46,7 @@ pub struct PipelineFacts {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReturnsFact {
-    /// Return addresses that it keeps; absent: not told.
+    /// Return addresses that it keeps; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
     /// Why they are not determined.
@@ -54,7 +54,7 @@ pub struct ReturnsFact {
     pub reason: Option<String>,
     /// How many depths rise as if they were on the other side of it.
     pub doubtful: u32,
-    /// What it was told from: the depth of calls, and what returning from there takes beyond dropping the stack, in tenths.
+    /// What it was determined from: the depth of calls, and what returning from there takes beyond dropping the stack, in tenths.
     pub evidence: Vec<[i64; 2]>,
 }
 
@@ -62,26 +62,26 @@ pub struct ReturnsFact {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetsFact {
-    /// Ways; absent: not told.
+    /// Ways; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
-    /// Sets; absent: not told.
+    /// Sets; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<u32>,
-    /// Bytes of code that share a set; absent: there is one set, or it is not told.
+    /// Bytes of code that share a set; absent: there is one set, or it is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granule: Option<u32>,
-    /// Why something is not told.
+    /// Why something is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How many tries were nearer to the line between fitting and not fitting than to what they should be.
     pub doubtful: u32,
-    /// What it was told from: how many jumps at which distance were all predicted, and cycles beyond direct ones.
+    /// What it was determined from: how many jumps at which distance were all predicted, and cycles beyond direct ones.
     pub evidence: Vec<Fit>,
 }
 
 impl TargetsFact {
-    /// Its entries, if they are told.
+    /// Its entries, if they are determined.
     #[must_use]
     pub fn entries(&self) -> Option<u32> {
         Some(self.ways? * self.sets?)
@@ -94,26 +94,26 @@ impl TargetsFact {
 pub struct CodeCacheFact {
     /// What fetching a line costs that it does not hold, the mean of 60; 0: it costs nothing that is seen.
     pub miss_tenths: u64,
-    /// Bytes of a line; absent: not told.
+    /// Bytes of a line; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Ways; absent: not told.
+    /// Ways; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
-    /// Bytes from a line to the next one of the same set; absent: not told.
+    /// Bytes from a line to the next one of the same set; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_stride: Option<u32>,
-    /// Why something is not told.
+    /// Why something is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How many tries were nearer to the line between staying and not staying than to what they should be.
     pub doubtful: u32,
-    /// What it was told from: how many lines at which distance stayed, and cycles of 64 rounds beyond code in adjacent lines.
+    /// What it was determined from: how many lines at which distance stayed, and cycles of 64 rounds beyond code in adjacent lines.
     pub evidence: Vec<Fit>,
 }
 
 impl CodeCacheFact {
-    /// Its bytes, if they are told.
+    /// Its bytes, if they are determined.
     #[must_use]
     pub fn bytes(&self) -> Option<u32> {
         Some(self.ways? * self.set_stride?)
@@ -126,7 +126,7 @@ impl CodeCacheFact {
 pub struct StoresFact {
     /// Loads after stores, case by case.
     pub forward: Vec<ForwardFact>,
-    /// Entries of the store buffer; absent: not told.
+    /// Entries of the store buffer; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
     /// Why they are not determined.
@@ -172,13 +172,13 @@ impl ForwardFact {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WidthFact {
-    /// Instructions in a cycle; absent: not told.
+    /// Instructions in a cycle; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// Why it is not told.
+    /// Why it is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it was told from: how many NOPs the longer programs have more.
+    /// What it was determined from: how many NOPs the longer programs have more.
     pub nops: u64,
     /// What they take longer, in cycles.
     pub cycles: u64,
@@ -298,10 +298,10 @@ pub struct WindowFact {
 pub struct HazardFact {
     /// What may make it slow.
     pub name: String,
-    /// What it costs each time: least, median and most, in tenths; absent: not told.
+    /// What it costs each time: least, median and most, in tenths; absent: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenths: Option<[i64; 3]>,
-    /// Why it is not told.
+    /// Why it is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -135,7 +135,7 @@ pub struct Metric {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
     /// Set for energy: the figures are in joules, those of `series` in units of the register and of all runs together. The least and
-    /// the greatest value are as far from the others as cannot be told.
+    /// the greatest value are as far from the others as cannot be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyReading>,
     /// Set for a retire latency: the figures are its mean in core cycles, over the records by which the larger code size has more than

@@ -237,7 +237,7 @@ fn policies(caches: &[CacheFact], level: usize) -> String {
     }
 }
 
-/// What was not told, and why, in sentences.
+/// What was not determined, and why, in sentences.
 pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let mut all = Vec::new();
     if memory.line.is_none() {

@@ -12,7 +12,7 @@ const SINGLE: u32 = 256;
 /// Fewest and most instructions of a loop.
 const FEWEST: u32 = 24;
 const MOST: u32 = 16 << 10;
-/// So many loops shorter than one, and the most instructions of a cycle, where its whole cycles are told from its instructions.
+/// So many loops shorter than one, and the most instructions of a cycle, where its whole cycles are determined from its instructions.
 const FEW: u32 = 7;
 const WIDEST: u32 = 16;
 const LOOP_BUFFER: u32 = FrontEndFact::MOST_LOOPED;

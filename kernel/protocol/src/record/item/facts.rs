@@ -25,7 +25,7 @@ impl ItemRecord for FactsResult {
         self.core.iter().for_each(|core| of_core(core, &mut all));
         self.cores.iter().for_each(|cores| of_cores(cores, &mut all));
         self.noise.iter().for_each(|noise| of_noise(noise, &mut all));
-        // What was not told is no figure, and nothing that a counter missed.
+        // What was not determined is no figure, and nothing that a counter missed.
         all.retain(|one| one.value.is_some());
         all
     }

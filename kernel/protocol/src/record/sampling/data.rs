@@ -37,13 +37,13 @@ pub struct SourceCount {
     /// They were stores.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub store: bool,
-    /// Whether the second-level TLB had no translation; absent where that is not told.
+    /// Whether the second-level TLB had no translation; absent where that is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tlb_miss: Option<bool>,
-    /// Whether they were locked; absent where that is not told.
+    /// Whether they were locked; absent where that is not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
-    /// The class of the latency: from so many cycles to less than twice as many; 0: no latency was told.
+    /// The class of the latency: from so many cycles to less than twice as many; 0: no latency was reported.
     #[serde(default)]
     pub least: u32,
     /// How often.

@@ -53,10 +53,10 @@ pub struct Samples {
     /// The data address of each sample, 0 where it has none; empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Hex>,
-    /// Cycles to the data of each sample, 0 where they are not told; empty if all are 0.
+    /// Cycles to the data of each sample, 0 where they are not determined; empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<u32>,
-    /// Where the data of each sample came from, as a number among `source_names`, from 1; 0: it is not told. Empty if all are 0.
+    /// Where the data of each sample came from, as a number among `source_names`, from 1; 0: it is not determined. Empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<u32>,
     /// The names of these, as in `sources` of the item's result.

@@ -143,7 +143,7 @@ pub(crate) fn wakes(facts: &CoreFacts) -> Option<Grid> {
     .filter(|grid| !grid.rows.is_empty())
 }
 
-/// What was not told, and why, in sentences.
+/// What was not determined, and why, in sentences.
 pub(crate) fn untold(facts: &CoreFacts) -> Vec<String> {
     let mut all = facts.reasons.clone();
     if facts.in_turn && facts.processors.len() > 1 {

@@ -143,7 +143,7 @@ pub(crate) fn tables(facts: &NoiseFacts) -> Vec<Grid> {
     had_some.map(table).collect()
 }
 
-/// What was not told, and why, in sentences.
+/// What was not determined, and why, in sentences.
 pub(crate) fn untold(facts: &NoiseFacts, emulated: bool) -> Vec<String> {
     let mut all = facts.reasons.clone();
     if emulated {

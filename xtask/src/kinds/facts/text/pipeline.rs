@@ -142,7 +142,7 @@ fn issue(fact: &WidthFact, unit: &str) -> Row {
         0 => String::new(),
         nops => format!("{nops} NOPs more took {} {unit} more", fact.cycles),
     };
-    // The width is told if they are within a twentieth of a whole number.
+    // The width is determined if they are within a twentieth of a whole number.
     let sure = fact.width.map_or(String::new(), |width| {
         let off = fact.nops.abs_diff(u64::from(width) * fact.cycles);
         if off * 100 <= fact.nops { "steady" } else { "varies" }.to_string()
@@ -150,7 +150,7 @@ fn issue(fact: &WidthFact, unit: &str) -> Row {
     Row { figure: "issue".to_string(), value, told: sure, evidence }
 }
 
-/// What was not told, and why, in sentences.
+/// What was not determined, and why, in sentences.
 pub(crate) fn untold(core: &PipelineFacts) -> Vec<String> {
     let returns = core.returns.reason.iter().map(|why| format!("the return stack: {why}"));
     let targets = core.targets.reason.iter().map(|why| format!("targets of jumps: {why}"));

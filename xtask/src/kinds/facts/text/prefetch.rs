@@ -84,7 +84,7 @@ fn sureness(facts: &PrefetchFacts, found: &Prefetched) -> String {
     }
 }
 
-/// What was not told, and why.
+/// What was not determined, and why.
 pub(super) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let Some(facts) = &memory.prefetch else { return Vec::new() };
     let mut all = Vec::new();

@@ -1,6 +1,6 @@
 //! How sure the figures of caches and TLBs are, by the evidence that a record has of them.
 //!
-//! Ways and sets are told from whether lines fit. What a line takes that does not fit is a step, from this level to the next one; a try
+//! Ways and sets are determined from whether lines fit. What a line takes that does not fit is a step, from this level to the next one; a try
 //! that takes neither nearly nothing of a step, nor nearly one or more, is doubtful. Latencies are of single loads, and the walk in
 //! random order is another way to the same figure.
 
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(memory(&sheet), "the walk has 70");
         sheet.curve[1].tenths = 170;
         assert_eq!(latency(&sheet, &sheet.caches[1], Some(&sheet.caches[0])), "the walk has 17");
-        // What is not told is not sure of anything.
+        // What is not determined is not sure of anything.
         sheet.caches[1].ways = None;
         assert_eq!(cache(&sheet, 1), "");
         let tlb_fact = TlbFact {

@@ -10,7 +10,7 @@ pub(crate) struct Row {
     pub value: String,
     /// What CPUID says, with a mark if it is something else.
     pub told: String,
-    /// What it was told from.
+    /// What it was determined from.
     pub evidence: String,
 }
 

@@ -76,7 +76,7 @@ fn thousandths(cost: u64) -> String {
     number(cost as f64 / 1000.0)
 }
 
-/// What was not told, and why, in sentences.
+/// What was not determined, and why, in sentences.
 pub(super) fn untold(fact: &FrontEndFact) -> impl Iterator<Item = String> + '_ {
     let cache = fact.reason.iter().map(|why| format!("the micro-op cache: {why}"));
     cache.chain(fact.decode_reason.iter().map(|why| format!("the width of decoding: {why}")))

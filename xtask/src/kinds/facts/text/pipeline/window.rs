@@ -36,7 +36,7 @@ fn row(fact: &WindowFact, unit: &str) -> Row {
     }
 }
 
-/// What was not told, and why.
+/// What was not determined, and why.
 pub(super) fn untold(facts: &[WindowFact]) -> impl Iterator<Item = String> {
     facts.iter().filter_map(|one| Some(format!("{}: {}", one.name, one.reason.as_ref()?)))
 }
