@@ -25,8 +25,8 @@ pub struct Heartbeat<'a, S> {
 pub trait Beat: Sync {
     /// At TSC `now` the item is so far. Most calls come too early and do nothing, so whoever loops may call it often.
     fn beat(&self, now: u64, within: Within);
-    /// Whether a call at TSC `now` would be too early.
-    fn is_early(&self, now: u64) -> bool;
+    /// TSC ticks from `now` in which a call would be too early; 0: one now would not be.
+    fn early_for(&self, now: u64) -> u64;
     /// The line that the report goes out on, if something can come in there.
     fn terminal(&self) -> Option<&dyn Terminal> {
         None
@@ -53,7 +53,7 @@ impl<'a, S: Sink> Heartbeat<'a, S> {
     }
 
     fn tell(&self, now: u64, within: Option<Within>) -> bool {
-        if self.is_early(now) {
+        if self.early_for(now) > 0 {
             return false;
         }
         let Some(mut report) = self.report.try_lock() else { return false };
@@ -69,8 +69,8 @@ impl<S: Sink + Send> Beat for Heartbeat<'_, S> {
         self.tell(now, Some(within));
     }
 
-    fn is_early(&self, now: u64) -> bool {
-        Heartbeat::is_early(self, now)
+    fn early_for(&self, now: u64) -> u64 {
+        Heartbeat::early_for(self, now)
     }
 
     fn terminal(&self) -> Option<&dyn Terminal> {
@@ -89,8 +89,8 @@ impl<S: Sink + Send> Terminal for Heartbeat<'_, S> {
 }
 
 impl<S> Heartbeat<'_, S> {
-    fn is_early(&self, now: u64) -> bool {
-        now.wrapping_sub(self.last.load(Ordering::Relaxed)) < self.ticks
+    fn early_for(&self, now: u64) -> u64 {
+        self.ticks.saturating_sub(now.wrapping_sub(self.last.load(Ordering::Relaxed)))
     }
 }
 

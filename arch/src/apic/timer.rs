@@ -97,12 +97,18 @@ impl Timer {
     }
 
     /// To be called at each interrupt of [`Timer::every`].
+    #[inline]
     pub fn ticked(&mut self) {
         if let Some((last, ticks)) = self.period {
-            let next = following(last, ticks, tsc::now());
-            self.period = Some((next, ticks));
-            self.deadline(next);
+            self.deadline_after(last, ticks);
         }
+    }
+
+    #[inline(never)]
+    fn deadline_after(&mut self, last: u64, ticks: u64) {
+        let next = following(last, ticks, tsc::now());
+        self.period = Some((next, ticks));
+        self.deadline(next);
     }
 
     /// No interrupt any more. One that was raised already may still come.

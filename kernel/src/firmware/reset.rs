@@ -93,8 +93,8 @@ impl Beat for Reloading<'_> {
         self.heart.beat(now, within);
     }
 
-    fn is_early(&self, now: u64) -> bool {
-        self.heart.is_early(now)
+    fn early_for(&self, now: u64) -> u64 {
+        self.heart.early_for(now)
     }
 
     fn terminal(&self) -> Option<&dyn Terminal> {

@@ -97,20 +97,36 @@ pub(super) struct Heart<'a> {
     most: u64,
     /// TSC ticks in a millisecond.
     ticks: u64,
+    /// TSC before which it is too early, as far as is known here.
+    early_until: u64,
 }
 
 impl<'a> Heart<'a> {
     /// Of a workload whose tasks may take `limit_us` each.
     pub(super) fn new(beat: &'a dyn Beat, workload: &Workload, [limit_us, hz]: [u64; 2]) -> Self {
         let most = (limit_us / 1000).saturating_mul(workload.tasks.len() as u64);
-        Self { beat, begin: 0, most, ticks: (hz / 1000).max(1) }
+        Self { beat, begin: 0, most, ticks: (hz / 1000).max(1), early_until: 0 }
+    }
+
+    /// Whether it is too early at TSC `now`.
+    #[inline]
+    fn is_early(&mut self, now: u64) -> bool {
+        now < self.early_until || self.is_early_still(now)
+    }
+
+    /// The same, asked of the report: others may have told something since.
+    #[cold]
+    #[inline(never)]
+    fn is_early_still(&mut self, now: u64) -> bool {
+        self.early_until = now.saturating_add(self.beat.early_for(now));
+        now < self.early_until
     }
 
     /// Tells how far the tasks are when the scheduler is asked, if it is time.
     pub(super) fn tell_of(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) {
         match cause {
             Cause::Start if self.begin == 0 => self.begin = now,
-            Cause::Start | Cause::Tick if !self.beat.is_early(now) => {
+            Cause::Start | Cause::Tick if !self.is_early(now) => {
                 observer.aside(&mut || self.tell(now));
             }
             _ => {}
@@ -126,12 +142,11 @@ impl<'a> Heart<'a> {
 impl<O: Observer> ObservedScheduler<'_, O> {
     /// Tells how far the tasks are, if somebody wants to know and it is time.
     fn tell(&mut self, cause: Cause, now: u64) {
-        match &mut self.heart {
-            Some(heart) if cause == Cause::Start => heart.begin = now,
-            Some(heart) if !heart.beat.is_early(now) => {
-                self.observer.aside(&mut || heart.tell(now));
-            }
-            _ => {}
+        let Some(heart) = &mut self.heart else { return };
+        if cause == Cause::Start {
+            heart.begin = now;
+        } else if !heart.is_early(now) {
+            self.observer.aside(&mut || heart.tell(now));
         }
     }
 }
@@ -150,11 +165,13 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     }
 
     fn ticked(&mut self, now: u64) -> Option<u16> {
-        match &self.heart {
+        if let Some(heart) = &mut self.heart
+            && !heart.is_early(now)
+        {
             // It is told first, in `decide`.
-            Some(heart) if !heart.beat.is_early(now) => None,
-            _ => self.scheduler.ticked(now, &mut self.observer),
+            return None;
         }
+        self.scheduler.ticked(now, &mut self.observer)
     }
 
     fn reads(&mut self, event: u64) -> Option<Read> {
@@ -169,10 +186,13 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     }
 
     fn waits(&mut self) {
-        let heart = self.heart;
-        let mut alive = |now| match &heart {
-            Some(heart) if !heart.beat.is_early(now) => heart.tell(now),
-            _ => {}
+        let mut heart = self.heart;
+        let mut alive = |now| {
+            if let Some(heart) = &mut heart
+                && !heart.is_early(now)
+            {
+                heart.tell(now);
+            }
         };
         if let (Some(task), Some(observer)) = (self.scheduler.current(), &mut self.observer) {
             observer.waits(task, &mut alive);

@@ -120,31 +120,39 @@ impl Intervals {
         Self { count: 0, last: 0, min: u64::MAX, max: 0, kept: Vec::with_capacity(KEPT), every: 1 }
     }
 
-    /// Takes a tick at TSC `now`.
+    /// Takes a tick at TSC `now`. Always inlined: a call of its own costs a tick 15 instructions.
+    #[inline(always)]
     pub fn add(&mut self, now: u64) {
+        let before = self.count;
         self.count += 1;
         let interval = now.wrapping_sub(self.last);
         self.last = now;
-        if self.count == 1 {
+        if before == 0 {
             return;
         }
         self.min = self.min.min(interval);
         self.max = self.max.max(interval);
-        let number = self.count - 2;
         // It is a power of two.
-        if number & (self.every - 1) != 0 {
+        if (before - 1) & (self.every - 1) != 0 {
             return;
         }
         if self.kept.len() == KEPT {
-            let mut index = 0;
-            self.kept.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.every *= 2;
             // 4,096 is even, so this one is one that is kept still.
+            self.forget();
         }
         self.kept.push(interval);
+    }
+
+    /// Every second of those that are kept goes.
+    #[cold]
+    #[inline(never)]
+    fn forget(&mut self) {
+        let mut index = 0;
+        self.kept.retain(|_| {
+            index += 1;
+            index % 2 == 1
+        });
+        self.every *= 2;
     }
 }
 

@@ -146,12 +146,10 @@ impl LocalTasks {
         };
         let interval = sampled.and_then(|sampled| sampled.interval);
         switcher.deadlines = interval.map(|interval| Deadlines::new(interval, tsc::now()));
-        let mut on_event = |cause: task::Cause, task: usize, frame: &mut TrapFrame| match cause
-            == task::Cause::Yield
-            && !switcher.sampled
-        {
-            true => switcher.yields(),
-            false => switcher.event(cause, task, frame),
+        let mut on_event = |cause: task::Cause, task: usize, frame: &mut TrapFrame| match cause {
+            task::Cause::Yield if !switcher.sampled => switcher.yields(),
+            task::Cause::Tick if !switcher.sampled => switcher.ticks(task, frame),
+            _ => switcher.event(cause, task, frame),
         };
         run(&mut on_event);
     }
@@ -188,6 +186,23 @@ impl Switcher<'_> {
         }
     }
 
+    /// The timer's tick, while no task is sampled. The timer serves nothing else then.
+    #[inline(never)]
+    fn ticks(&mut self, task: usize, frame: &TrapFrame) -> usize {
+        let now = tsc::now();
+        let why = self.tick(now, task, frame);
+        let next = match why {
+            Cause::Tick => self.scheduler.ticked(now),
+            _ => None,
+        };
+        let next = match next {
+            Some(next) => self.places[usize::from(next)],
+            None => self.decide(why, now),
+        };
+        self.went = tsc::now();
+        next
+    }
+
     /// Anything else.
     #[inline(never)]
     fn event(&mut self, cause: task::Cause, task: usize, frame: &mut TrapFrame) -> usize {
@@ -212,13 +227,7 @@ impl Switcher<'_> {
             task::Cause::Read | task::Cause::Mark => return self.asks(cause, task, frame),
             task::Cause::Wait => return self.waits(task),
         };
-        let next = match why {
-            Cause::Tick if !self.sampled => match self.scheduler.ticked(now) {
-                Some(next) => self.places[usize::from(next)],
-                None => self.decide(why, now),
-            },
-            _ => self.decide(why, now),
-        };
+        let next = self.decide(why, now);
         // A processor whose turn begins has its first tick as far from here as others have theirs from the one before.
         if cause == task::Cause::Start {
             self.came = now;
