@@ -28,10 +28,10 @@ fn every_job_of_counting_and_of_switches_gives_its_figures() {
     named("emulated PMU: overflows an hour, each 1,000th branch, by stepping: wall time");
     named("the long loop, cut short: counted by four counters, exactly: processor time");
     for (name, most) in [
-        ("a switch from task to task by a yield, without counters", 220.0),
-        ("the same, counting 1 event", 360.0),
-        ("the same, counting 4 events", 420.0),
-        ("the same, counting 8 events", 500.0),
+        ("a switch from task to task by a yield, without counters", 212.0),
+        ("the same, counting 1 event", 315.0),
+        ("the same, counting 4 events", 380.0),
+        ("the same, counting 8 events", 465.0),
     ] {
         named(name);
         let own = figures.iter().find(|figure| figure["name"] == name);

@@ -287,7 +287,7 @@ fn t9_a_context_switch_costs_a_bounded_number_of_instructions() {
         let one = |name| task(name, "int 0x83", &format!("turns = {turns}\n{rest}"));
         run("tick-ns = 10000000000", &[one("a"), one("b")])
     };
-    let kinds = [("ring = 0", 345.0), ("ring = 3", 220.0), ("ring = 3\nextended = true", 345.0)];
+    let kinds = [("ring = 0", 225.0), ("ring = 3", 212.0), ("ring = 3\nextended = true", 320.0)];
     let job: String = kinds.map(|(rest, _)| yields(1_000, rest) + &yields(2_000, rest)).concat();
     let ran = direct(&job);
     let runs = whole(&ran);
@@ -309,7 +309,7 @@ fn t9_a_tick_costs_a_bounded_number_of_instructions() {
     let one = |name| task(name, "nop", &format!("turns = {turns}"));
     let timers = ["tick-ns = 5000", "tick-ns = 5000\njitter = 1"];
     let ran = direct(&timers.map(|timer| run(timer, &[one("a"), one("b")])).concat());
-    for ((one, timer), most) in whole(&ran).into_iter().zip(timers).zip([530.0, 830.0]) {
+    for ((one, timer), most) in whole(&ran).into_iter().zip(timers).zip([345.0, 640.0]) {
         let own = 2 * 3 * turns;
         let cost = (time(one) - own) as f64 / one.ticks.count as f64;
         eprintln!("{}: {cost:.0} instructions a tick", timer.replace('\n', ", "));

@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// Contexts of tasks that move between processors. Each has a [`Handover`] of the same place, which says who may touch it.
 pub struct MovingContexts(Box<[UnsafeCell<Context>]>);
@@ -27,8 +28,8 @@ impl MovingContexts {
         self.0.into_iter().map(UnsafeCell::into_inner).collect()
     }
 
-    fn first(&self) -> *mut Context {
-        UnsafeCell::raw_get(self.0.as_ptr())
+    fn first(&self) -> NonNull<Context> {
+        NonNull::from(&*self.0).cast()
     }
 }
 
@@ -42,8 +43,10 @@ struct Taker<'a> {
 
 /// Contexts as one processor sees them.
 pub(super) struct Contexts<'a> {
-    first: *mut Context,
+    first: NonNull<Context>,
     count: usize,
+    /// How many of them no other processor takes over: all or none.
+    stay: usize,
     taker: Option<Taker<'a>>,
     used: PhantomData<&'a mut [Context]>,
 }
@@ -58,8 +61,8 @@ impl<'a> Contexts<'a> {
         for context in contexts.iter_mut() {
             context.belongs_to(processor, stack);
         }
-        let (first, count) = (contexts.as_mut_ptr(), contexts.len());
-        Self { first, count, taker: None, used: PhantomData }
+        let (first, count) = (NonNull::from(&mut *contexts).cast(), contexts.len());
+        Self { first, count, stay: count, taker: None, used: PhantomData }
     }
 
     /// They go from one processor to another.
@@ -71,7 +74,7 @@ impl<'a> Contexts<'a> {
     ) -> Self {
         let (first, count) = (contexts.first(), contexts.0.len().min(handovers.len()));
         let taker = Some(Taker { handovers, processor, stack });
-        Self { first, count, taker, used: PhantomData }
+        Self { first, count, stay: 0, taker, used: PhantomData }
     }
 
     /// Whether others may take one of these over.
@@ -79,16 +82,26 @@ impl<'a> Contexts<'a> {
         self.taker.is_some()
     }
 
+    /// Those at two places, if both are there and no other processor takes one over.
+    #[inline(always)]
+    pub(super) fn both_that_stay(&self, one: usize, other: usize) -> Option<(&Context, &Context)> {
+        if one >= self.stay || other >= self.stay {
+            return None;
+        }
+        // SAFETY: within the slice. This processor asks for those that it has: the running one, and the one that is to run.
+        Some(unsafe { (self.first.add(one).as_ref(), self.first.add(other).as_ref()) })
+    }
+
     #[inline]
     pub(super) fn get(&self, place: usize) -> Option<&Context> {
         // SAFETY: within the slice. This processor asks for those that it has: the running one, and the one that is to run.
-        (place < self.count).then(|| unsafe { &*self.first.add(place) })
+        (place < self.count).then(|| unsafe { self.first.add(place).as_ref() })
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut Context> {
         // SAFETY: as above.
-        (place < self.count).then(|| unsafe { &mut *self.first.add(place) })
+        (place < self.count).then(|| unsafe { self.first.add(place).as_mut() })
     }
 
     /// This processor has taken the one at `place`, which another one may have had.

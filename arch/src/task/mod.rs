@@ -76,8 +76,6 @@ pub fn fault_address() -> u64 {
 /// A run in progress.
 pub(crate) struct Running<'a> {
     contexts: Contexts<'a>,
-    /// No other processor takes one of them over.
-    stays: bool,
     kernel: Context,
     state: State,
     /// Who has the processor.
@@ -155,11 +153,9 @@ unsafe fn run_some<'a>(
     let (stack, device) = unsafe { descriptors::task_stack_of(this) };
     let contexts = contexts(this, device.as_u64());
     // What leaves has to be kept whole: the short way leaves some of it in the processor.
-    let stays = !contexts.move_away();
-    let harmless = if stays { context::harmless() } else { 0 };
+    let harmless = if contexts.move_away() { 0 } else { context::harmless() };
     let mut running = Running {
         contexts,
-        stays,
         kernel: Context::kernel(),
         state: State::save(),
         current: KERNEL,
@@ -248,10 +244,11 @@ impl Running<'_> {
     fn event(&mut self, frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
         self.inside = true;
         let to = (self.decide)(cause, self.current, frame);
-        let Some(next) = self.contexts.get(to) else { return self.exchange(to) };
-        let Some(from) = self.contexts.get(self.current) else { return self.exchange(to) };
         // Most switches are between two of these.
-        if !(self.stays && from.gives_way_to(next, self.harmless)) {
+        let Some((from, next)) = self.contexts.both_that_stay(self.current, to) else {
+            return self.exchange(to);
+        };
+        if !from.gives_way_to(next, self.harmless) {
             return self.exchange(to);
         }
         // SAFETY: `run`'s caller promises that contexts are sound. The place is in the processor's state segment, of which

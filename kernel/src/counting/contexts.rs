@@ -107,7 +107,7 @@ impl Contexts {
 
     /// The same of two tasks, if both are counted by the set that has the counters and nothing has overflowed. Returns whether
     /// that is so; else [`Contexts::switched`] is to be told.
-    #[inline]
+    #[inline(always)]
     pub fn switched_planned(&mut self, from: u16, to: u16, platform: &mut impl Platform) -> bool {
         let [from, place] = [usize::from(from), usize::from(to)];
         let Some(&holder) = self.holders.get(place) else { return false };

@@ -31,6 +31,7 @@ use super::owner::Claim;
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
 use super::{Count, CountingError, Counts, Platform};
 use crate::tasks::Read;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bindings::Bindings;
 use figures::between;
@@ -66,7 +67,7 @@ pub struct CountRun {
     /// For the counts of a snapshot: of the first binding.
     now: Option<(usize, Counts)>,
     /// Counting starts and stops at addresses.
-    gate: Option<Gate>,
+    gate: Option<Box<Gate>>,
     readings: Readings,
 }
 
@@ -184,7 +185,7 @@ impl CountRun {
 
     /// The same of two tasks, if nothing is to be done but to charge what was counted to `from`. Returns whether that is so;
     /// else [`CountRun::switched`] is to be told.
-    #[inline]
+    #[inline(always)]
     pub fn switched_planned(&mut self, from: u16, to: u16, platform: &mut impl Platform) -> bool {
         self.gate.is_none() && self.contexts.switched_planned(from, to, platform)
     }

@@ -224,7 +224,7 @@ impl Reading {
 
     /// Adds what was counted since `last` to `to`, and brings `last` up to date, the group being the whole set. Returns
     /// whether that is all: else what is missing lies between `last` and the counts, as before.
-    #[inline]
+    #[inline(always)]
     pub fn charge(
         &mut self,
         machine: &mut impl Access,
@@ -240,19 +240,23 @@ impl Reading {
             return false;
         }
         let mut charged = 0;
-        for ((line, last), to) in self.lines.iter_mut().zip(raw).zip(to) {
-            let Some(raw) = line.read(machine) else { break };
-            to.raw = to.raw.wrapping_add(raw).wrapping_sub(last.raw);
-            to.counted = to.counted.wrapping_add(passed);
-            to.enabled = to.enabled.wrapping_add(passed);
-            last.raw = raw;
-            charged += 1;
-        }
-        if charged == self.lines.len() && self.is_quiet(machine, 0) {
+        let all = 'lines: {
+            for ((line, last), to) in self.lines.iter_mut().zip(raw).zip(to) {
+                let Some(raw) = line.read(machine) else { break 'lines false };
+                to.raw = to.raw.wrapping_add(raw).wrapping_sub(last.raw);
+                to.counted = to.counted.wrapping_add(passed);
+                to.enabled = to.enabled.wrapping_add(passed);
+                last.raw = raw;
+                charged += 1;
+            }
+            true
+        };
+        if all && self.is_quiet(machine, 0) {
             last.pass(time);
             return true;
         }
-        last.part(charged, [time, before]);
+        // As before: `pass` was not called.
+        last.part(charged, [time, last.time().unwrap_or_default()]);
         false
     }
 }

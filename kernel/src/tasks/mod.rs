@@ -114,7 +114,7 @@ impl<O: Observer + ?Sized> Observer for Option<&mut O> {
         self.iter_mut().for_each(|observer| observer.created(task, parent));
     }
 
-    #[inline]
+    #[inline(always)]
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
         if let Some(observer) = self {
             observer.switched(from, to);

@@ -140,7 +140,8 @@ impl Scheduler {
     /// The task's turn goes to the next one, and to nobody else. Always inlined: a call of its own costs a yield 25 instructions.
     #[inline(always)]
     fn passes(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) -> Option<u16> {
-        let from = self.current?;
+        let current = self.current.as_mut()?;
+        let from = *current;
         let account = &mut self.tasks.get_mut(usize::from(from))?.account;
         let time = account.time + now.wrapping_sub(self.since);
         if time >= self.limit || !self.ticker.ticks() {
@@ -156,7 +157,7 @@ impl Scheduler {
         if next == from {
             return Some(next);
         }
-        self.current = Some(next);
+        *current = next;
         self.switches += 1;
         let account = &mut self.tasks.get_mut(usize::from(next))?.account;
         account.switches += 1;

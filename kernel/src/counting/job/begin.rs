@@ -11,6 +11,7 @@ use crate::counting::request::{AtOverflow, Notify, Run};
 use crate::counting::snapshot::Clocks;
 use crate::counting::taken_out::TakenOut;
 use crate::counting::{CountingError, Counts, Platform, Set};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use arch::pmu::Driver;
 use protocol::job::count;
@@ -84,7 +85,7 @@ impl CountRun {
             first: None,
             snapshot: None,
             now,
-            gate: Gate::of(item, taken_out),
+            gate: Gate::of(item, taken_out).map(Box::new),
             readings: Readings::new(tasks),
         })
     }

@@ -59,7 +59,7 @@ impl CountRun {
             ticks: self.ticks,
             switches: self.contexts.switches(),
             snapshot: self.snapshot.take(),
-            gates: self.gate.as_ref().map(Gate::results).unwrap_or_default(),
+            gates: self.gate.as_deref().map(Gate::results).unwrap_or_default(),
             ..Part::default()
         };
         if let Some(series) = self.series.take() {

@@ -37,7 +37,7 @@ impl Session {
 
     /// Adds what was counted since `last` to `to`, and brings `last` up to date. Returns whether that is all; else what is
     /// missing lies between `last` and the counts of [`Session::sample`].
-    #[inline]
+    #[inline(always)]
     pub fn charge_planned(
         &mut self,
         machine: &mut impl Access,

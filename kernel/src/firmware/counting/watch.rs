@@ -77,7 +77,7 @@ impl Running {
     }
 
     /// From one task to another, if that is all there is to do about it.
-    #[inline(never)]
+    #[inline(always)]
     fn switch_planned(&mut self, from: u16, to: u16) -> bool {
         self.run.switched_planned(from, to, &mut self.processor)
     }
@@ -165,13 +165,18 @@ impl<'a> Watch<'a> {
     }
 
     /// Calls `tell` with what counts here, if it does.
-    #[inline]
     fn tell(&mut self, tell: impl FnOnce(&mut Running)) {
-        // SAFETY: made by `opened` and taken back by `closed`, on this processor; used with interrupts off only, here,
-        // one call at a time, and in `on_pmi`.
-        if let Some(running) = unsafe { self.running.load(Ordering::Relaxed).as_mut() } {
+        if let Some(running) = self.running() {
             tell(running);
         }
+    }
+
+    /// What counts here, if something does.
+    #[inline(always)]
+    fn running(&mut self) -> Option<&mut Running> {
+        // SAFETY: made by `opened` and taken back by `closed`, on this processor; used with interrupts off only, by
+        // observers, one call at a time, and in `on_pmi`.
+        unsafe { self.running.load(Ordering::Relaxed).as_mut() }
     }
 
     /// The debug registers are those of the task that gets the processor.
@@ -260,15 +265,17 @@ impl Observer for Watch<'_> {
         self.tell(|running| running.run.created(task, parent));
     }
 
-    #[inline]
+    /// Always inlined with all that it calls where the plan holds: calls would cost a switch some 35 instructions.
+    #[inline(always)]
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
         if !self.breakpoints.is_empty() {
             self.change_breakpoints(from, to);
         }
-        self.tell(|running| match (from, to) {
+        let Some(running) = self.running() else { return };
+        match (from, to) {
             (Some(from), Some(to)) if running.switch_planned(from, to) => {}
             _ => running.switch(to),
-        });
+        }
     }
 
     fn exited(&mut self, task: u16, heir: Option<u16>) {

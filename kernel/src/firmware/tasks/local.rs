@@ -146,12 +146,14 @@ impl LocalTasks {
         };
         let interval = sampled.and_then(|sampled| sampled.interval);
         switcher.deadlines = interval.map(|interval| Deadlines::new(interval, tsc::now()));
-        let mut on_event = |cause: task::Cause, task: usize, frame: &mut TrapFrame| match cause {
-            task::Cause::Yield if !switcher.sampled => switcher.yields(),
-            task::Cause::Tick if !switcher.sampled => switcher.ticks(task, frame),
+        if switcher.sampled {
+            return run(&mut |cause, task, frame| switcher.event(cause, task, frame));
+        }
+        run(&mut |cause, task, frame| match cause {
+            task::Cause::Yield => switcher.yields(),
+            task::Cause::Tick => switcher.ticks(task, frame),
             _ => switcher.event(cause, task, frame),
-        };
-        run(&mut on_event);
+        });
     }
 }
 
