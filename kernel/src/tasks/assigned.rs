@@ -244,3 +244,48 @@ pub(super) fn run<O: Observer>(
     let together = machine.run(&mut assigned);
     (together, observed.into_iter().map(|observed| observed.scheduler).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicU64, Ordering};
+    use proptest::prelude::*;
+    use std::prelude::v1::*;
+
+    /// Beats that are too early for 100 ticks after the last one, whoever made it.
+    struct Every100(AtomicU64);
+
+    impl Beat for Every100 {
+        fn beat(&self, now: u64, _within: Within) {
+            self.0.store(now, Ordering::Relaxed);
+        }
+
+        fn early_for(&self, now: u64) -> u64 {
+            100_u64.saturating_sub(now - self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    proptest! {
+        /// A processor that does not ask each time knows what it would be told, although others tell how far they are as well.
+        #[test]
+        fn t9_a_processor_that_remembers_knows_when_it_is_early(
+            steps in prop::collection::vec((0_u64..60, any::<bool>(), any::<bool>()), 1..100),
+        ) {
+            let beat = Every100(AtomicU64::new(0));
+            let workload = Workload { tasks: Vec::new(), tick_ns: 0, jitter: None };
+            let mut heart = Heart::new(&beat, &workload, [1_000, 1_000_000]);
+            let mut now = 0;
+            for (ticks, by_others, tells) in steps {
+                now += ticks;
+                if by_others && beat.early_for(now) == 0 {
+                    heart.tell(now);
+                }
+                let early = beat.early_for(now) > 0;
+                prop_assert_eq!(heart.is_early(now), early, "at {}", now);
+                if tells && !early {
+                    heart.tell(now);
+                }
+            }
+        }
+    }
+}
