@@ -28,6 +28,7 @@ impl MovingContexts {
         self.0.into_iter().map(UnsafeCell::into_inner).collect()
     }
 
+    /// Of cells, so what it points to may be written.
     fn first(&self) -> NonNull<Context> {
         NonNull::from(&*self.0).cast()
     }
