@@ -103,3 +103,56 @@ fn t9_all_registers_are_the_tasks_own_through_preemption() {
         assert!(task.switches > 100, "{task:?}");
     }
 }
+
+/// Tasks of ring 0 without extended registers: some set the bases of FS and GS, then let others go first, and find what they
+/// set; the others find 0. Between such tasks a switch has a short way, which must not be taken here.
+#[test]
+fn t9_bases_of_segments_are_the_tasks_own_at_yields_and_ticks() {
+    // IA32_FS_BASE and IA32_GS_BASE.
+    let each = |text: &dyn Fn(u32, u64) -> String| {
+        [(0, 0xc000_0100_u64), (1, 0xc000_0101)].map(|(n, msr)| text(n, msr)).concat()
+    };
+    let find = |base: u64| {
+        each(&|n, msr| {
+            let base = if base == 0 { 0 } else { base + u64::from(n) };
+            format!("mov ecx, {msr:#x}; rdmsr; or rdx, rdx; jnz 9f; cmp eax, {base:#x}; jne 9f\n")
+        })
+    };
+    let wait = |how: &str| match how {
+        "yield" => "int 0x83\n",
+        _ => ".rept 60\nnop\n.endr\n",
+    };
+    let sets = |base: u64, how: &str| {
+        let set = each(&|n, msr| {
+            let base = base + u64::from(n);
+            format!("mov ecx, {msr:#x}; mov eax, {base:#x}; xor edx, edx; wrmsr\n")
+        });
+        format!("{set}{}{}inc qword ptr [r14]; jmp 8f\n9: ud2\n8:", wait(how), find(base))
+    };
+    let keeps =
+        |how: &str| format!("{}{}inc qword ptr [r14]; jmp 8f\n9: ud2\n8:", wait(how), find(0));
+    let turns = 2_000;
+    let job = [
+        ("yield", "tick-ns = 10000000000"),
+        ("tick", "tick-ns = 2000"),
+        ("tick", "tick-ns = 2000\njitter = 7"),
+    ]
+    .map(|(how, ticks)| {
+        let one = |name: &str, code: String| task(name, &code, &format!("turns = {turns}"));
+        let tasks = [
+            one("a", sets(0x1000, how)),
+            one("plain", keeps(how)),
+            one("b", sets(0x2000, how)),
+            one("plain2", keeps(how)),
+        ];
+        run(ticks, &tasks)
+    })
+    .concat();
+    let ran = direct(&job);
+    for one in whole(&ran) {
+        for task in &one.tasks {
+            assert_eq!((task.turns, task.value.0), (turns, turns), "{task:?}");
+            assert!(task.switches > 50, "{task:?}");
+        }
+    }
+}
