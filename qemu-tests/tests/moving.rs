@@ -178,3 +178,24 @@ fn i8_t9_tasks_on_processors_that_run_at_once_keep_their_registers_while_they_mo
     assert_eq!((together.processors.len(), together.in_turn), (4, false));
     assert_eq!(together.shares.iter().map(|share| share.taken).sum::<u64>(), moves);
 }
+
+/// Between tasks without extended registers a switch has a short way, on which nothing is handed over: it is not for tasks that move.
+#[test]
+fn i8_t9_tasks_without_extended_registers_move_as_well() {
+    let one = |(number, turns): (u32, u64)| {
+        let ring = if number.is_multiple_of(2) { 3 } else { 0 };
+        format!(
+            "[[run.task]]\nname = \"t{number}\"\nring = {ring}\nturns = {turns}\ncpus = \"any\"\n\
+             asm = \"inc rcx; mov [r14], rcx\"\n"
+        )
+    };
+    let turns = [30_000, 2_000, 25_000, 3_000, 20_000];
+    let tasks: String = (0..).zip(turns).map(one).collect();
+    let ran = emulated(Model::Skylake, 2, &format!("[[run]]\ntick-ns = 10000\n{tasks}"));
+    let runs: Vec<&TasksResult> = ran.report.tasks().collect();
+    let [run] = runs[..] else { panic!("{:?}", ran.errors()) };
+    whole(&run.tasks);
+    let moves: Vec<u64> = run.tasks.iter().map(|task| moved(task).0).collect();
+    println!("{moves:?} moves");
+    assert!(moves.iter().filter(|moves| **moves > 0).count() >= 3, "{moves:?}");
+}
