@@ -179,7 +179,7 @@ fn i8_t9_tasks_on_processors_that_run_at_once_keep_their_registers_while_they_mo
     assert_eq!(together.shares.iter().map(|share| share.taken).sum::<u64>(), moves);
 }
 
-/// Between tasks without extended registers a switch has a short way, on which nothing is handed over: it is not for tasks that move.
+/// Tasks of both rings without extended registers, of which a switch keeps less.
 #[test]
 fn i8_t9_tasks_without_extended_registers_move_as_well() {
     let one = |(number, turns): (u32, u64)| {
