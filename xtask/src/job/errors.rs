@@ -165,14 +165,8 @@ pub enum JobError {
 
 impl JobError {
     /// What is wrong with an item of a `kind`, as job files call it.
-    pub(crate) fn of_item(
-        kind: &'static str,
-        place: &Place,
-        name: &str,
-        message: impl Into<String>,
-    ) -> Self {
-        let (place, name, message) = (place.clone(), name.to_string(), message.into());
-        Self::Item { place, kind, name, message }
+    pub(crate) fn of_item(kind: &'static str, place: &Place, name: &str, message: String) -> Self {
+        Self::Item { place: place.clone(), kind, name: name.to_string(), message }
     }
 }
 

@@ -126,7 +126,7 @@ impl Section for FactsFile {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         let name = raw.name.unwrap_or_else(|| format!("facts {number}"));
-        let refuse = |message: String| JobError::of_item("facts", &place, &name, message);
+        let refuse = |message| JobError::of_item("facts", &place, &name, message);
         let parts = parts(raw.parts.as_deref()).map_err(refuse)?;
         if raw.memory.is_some() && !parts.memory {
             return Err(refuse(
