@@ -3,7 +3,7 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, RETURNED, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::{BEGUN, ITERATED, NOTHING, Opened};
+use crate::opened::{BEGUN, ITERATED, NOTHING};
 use crate::plan::{Action, At};
 use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
 use crate::running::running;
@@ -74,8 +74,8 @@ pub fn apply(
             Action::OpenSettled(opened) => {
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, stays.address());
-                if let Opened::Repeat { stores: true, .. } = opened {
-                    // The other word will state that the element was stored.
+                if opened.notes_store() {
+                    // The other word will state that it has stored.
                     beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
                 }
             }
@@ -87,7 +87,8 @@ pub fn apply(
             Action::Element | Action::Trace | Action::Commit => {
                 let At::Before(index) = *at else { continue };
                 let instruction = decoded[index].unwrap_or_default();
-                trace::apply(translator, insns[index], &instruction, &facts[index], action);
+                let start = facts[0].ip;
+                trace::apply(translator, insns[index], &instruction, &facts[index], start, action);
             }
         }
     }

@@ -56,7 +56,7 @@ pub fn arrived(vcpu: &mut Vcpu, opened: &Opened, offset: u16, next_element: bool
             }
         }
         Opened::Early { ip, tally, .. } => {
-            if opened.restarts_at(offset) || frame::faulted(&vcpu.stack(), *ip) {
+            if vcpu.restarts(opened, offset) || frame::faulted(&vcpu.stack(), *ip) {
                 vcpu.sums.add(tally, u64::MAX);
             }
         }

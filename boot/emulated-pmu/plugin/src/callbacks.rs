@@ -25,7 +25,7 @@ pub extern "C" fn restarted(_: u32, offset: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let offset = offset as usize as u16;
     let Some(opened) = vcpu.opened() else { return };
-    if opened.restarts_at(offset) {
+    if vcpu.restarts(opened, offset) {
         resolve::next(vcpu, opened, Where::Offset(offset));
     }
 }

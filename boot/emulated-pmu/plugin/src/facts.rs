@@ -133,6 +133,22 @@ impl Facts {
         !self.touches.is_empty() || is_far && !self.is_system_call
     }
 
+    /// Whether it stores anything.
+    pub fn stores(&self) -> bool {
+        self.touches.iter().any(|touch| touch.kind != AccessKind::Load)
+    }
+
+    /// Whether QEMU may let it begin once more where only its whole address says so: [`Opened::restart`].
+    pub fn may_restart(&self) -> bool {
+        self.end == End::Unknown && self.stores()
+    }
+
+    /// What is open of it once it has begun, if it was counted early. `start`: the offset of its block.
+    pub fn opened_early(&self, start: u16, tally: Tally, faults: bool) -> Opened {
+        let at = self.ip.wrapping_sub(start) & OFFSET as u16;
+        Opened::Early { ip: self.ip, at, stores: self.stores(), tally, faults }
+    }
+
     /// Whether it is an unconditional direct jump or call.
     pub fn is_direct(&self) -> bool {
         let kind = self.branch.map(|branch| branch.kind);

@@ -14,6 +14,8 @@ pub enum Opened {
         branch: Branch,
         /// Bytes from its block's start to the address after it: for where offsets do not tell the way.
         bytes: u16,
+        /// It stores.
+        stores: bool,
         /// What else was counted for it before it began.
         early: Tally,
         /// Whether it was counted as one that was taken.
@@ -40,6 +42,10 @@ pub enum Opened {
     Early {
         /// Its address.
         ip: u16,
+        /// Bytes from its block's start to it.
+        at: u16,
+        /// It stores.
+        stores: bool,
         /// What was counted.
         tally: Tally,
         /// It may raise a page fault.
@@ -51,7 +57,7 @@ pub enum Opened {
 pub const NOTHING: u64 = 0;
 /// In the same: something to which no block's start is a key; the instruction's address is below.
 const NO_KEY: u64 = 1 << 32;
-/// In the same: a repeated string instruction has stored its element.
+/// In the same: a repeated string instruction has stored its element, or a call its return address.
 pub const ITERATED: u64 = 1 << 33;
 /// In the same, in a mode that [sees deliveries](plugin_channel::Mode::sees_deliveries), as all that follow: an element of a repeated
 /// string instruction has begun.
@@ -113,22 +119,40 @@ impl Opened {
         }
     }
 
-    /// Whether a block that starts at this offset lets the instruction begin once more, provided that it has not stored
-    /// anything: QEMU lets a store that changes its own block begin again by itself. Otherwise it continues elsewhere, as no
-    /// such instruction leads to itself.
+    /// Whether a block that starts at this offset may let the instruction begin once more: QEMU lets a store that changes its own
+    /// block begin again by itself. It does not if [its store is done](Self::notes_store), nor [elsewhere](Self::restart).
     pub fn restarts_at(&self, offset: u16) -> bool {
         match self {
-            Self::Early { ip, .. } => *ip == offset,
-            Self::Repeat { ip, stores, .. } => *stores && *ip == offset,
-            Self::Branch { branch, .. } => {
-                let stores = matches!(
-                    branch.kind,
-                    BranchKind::RelativeCall | BranchKind::IndirectCall | BranchKind::Far
-                );
-                let to_itself =
-                    branch.kind == BranchKind::RelativeCall && branch.target == branch.from;
-                stores && branch.from == offset && !to_itself
+            Self::Early { ip, stores, .. } | Self::Repeat { ip, stores, .. } => {
+                *stores && *ip == offset
             }
+            Self::Branch { branch, stores, .. } => *stores && branch.from == offset,
+        }
+    }
+
+    /// Whether a word says that it has stored, where a callback decides what is open: it may lead to a block at its own offset in
+    /// another page, or to itself.
+    pub fn notes_store(&self) -> bool {
+        match self {
+            Self::Repeat { stores, .. } => *stores,
+            Self::Branch { branch, .. } => match branch.kind {
+                BranchKind::IndirectCall => true,
+                BranchKind::RelativeCall => branch.target == branch.from,
+                _ => false,
+            },
+            Self::Early { .. } => false,
+        }
+    }
+
+    /// Bytes from its block's start to where it begins once more, if the offset in the page does not tell: a far call, an interrupt
+    /// or a handler may lead to the same offset in another page.
+    pub fn restart(&self) -> Option<u16> {
+        match self {
+            Self::Early { at, .. } => Some(*at),
+            Self::Branch { branch, bytes, .. } if branch.kind == BranchKind::Far => {
+                Some(bytes.wrapping_sub(branch.next.wrapping_sub(branch.from) & 0xfff))
+            }
+            _ => None,
         }
     }
 }
@@ -158,7 +182,13 @@ mod tests {
     #[test]
     fn what_is_open_is_found_by_its_key_and_by_its_address() {
         let mut interned = Interned::default();
-        let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE, faults: true });
+        let early = interned.get(Opened::Early {
+            ip: 0x123,
+            at: 3,
+            stores: false,
+            tally: Tally::NONE,
+            faults: true,
+        });
         let other = interned.get(Opened::Repeat {
             ip: 0x123,
             next: 0x125,

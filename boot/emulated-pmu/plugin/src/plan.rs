@@ -14,7 +14,6 @@ use crate::tally::{self, Tally};
 use crate::vcpu::Passes;
 use plugin_channel::Mode;
 use pmu_model::BranchKind;
-use pmu_model::uarch::AccessKind;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +57,7 @@ pub enum Action {
     Open(Opened),
     /// The same where a callback decides all that is open.
     OpenSettled(Opened),
-    /// The element of the repeated string operation is done.
+    /// The element of the repeated string operation is done, or the call's store.
     Iterated,
     /// If an element of a repeated string operation began, or something that may raise a page fault, this block's offset decides
     /// what became of it.
@@ -110,7 +109,7 @@ pub fn plan(block: &[Facts], mode: Mode) -> Vec<(At, Action)> {
         match facts.end {
             End::Load if is_last => plan.count(At::Loaded(index), own),
             End::Store if is_last => plan.count(At::Stored(index), own),
-            End::Unknown if is_last => plan.early(index, facts, own),
+            End::Unknown if is_last => plan.early(index, facts, first.ip, own),
             _ => match pending.plus(&own) {
                 Some(sum) => pending = sum,
                 // Only what cannot leave is added to something, so all of it is done or will be.
@@ -150,6 +149,9 @@ impl Plan {
         let resolved = self.resolves();
         let action = if resolved { Action::OpenSettled(opened) } else { Action::Open(opened) };
         self.push(At::Before(index), action);
+        if opened.notes_store() {
+            self.push(At::Stored(index), Action::Iterated);
+        }
     }
 
     /// Whether it is a branch that a callback counts when it is known where it went.
@@ -177,7 +179,8 @@ impl Plan {
             self.push(At::Start, Action::Close);
         }
         let is_ambiguous = |facts: &Facts| facts.branch.is_some_and(|branch| branch.ambiguous);
-        let wants = self.mode.contains(Mode::TAKEN) && block.iter().any(is_ambiguous);
+        let wants = self.mode.contains(Mode::TAKEN) && block.iter().any(is_ambiguous)
+            || !nothing && block.iter().any(Facts::may_restart);
         if wants || self.mode.contains(Mode::RECORDS) {
             self.push(At::Start, Action::NoteStart);
         }
@@ -189,11 +192,10 @@ impl Plan {
 
     /// What the first instruction of a block would have left open, if it stores, and began and did not come through.
     fn restarting(&self, first: &Facts) -> Option<Opened> {
-        let stores = first.touches.iter().any(|touch| touch.kind != AccessKind::Load);
         let own = self.own(first);
-        match first.end {
-            End::Unknown if stores && !own.is_none() => {
-                Some(Opened::Early { ip: first.ip, tally: own, faults: first.may_page_fault() })
+        match own.is_none() {
+            false if first.may_restart() => {
+                Some(first.opened_early(first.ip, own, first.may_page_fault()))
             }
             _ => first.opened_string().filter(|opened| {
                 self.counts_strings() && matches!(opened, Opened::Repeat { stores: true, .. })
@@ -231,14 +233,12 @@ impl Plan {
         }
     }
 
-    fn early(&mut self, index: usize, facts: &Facts, own: Tally) {
+    fn early(&mut self, index: usize, facts: &Facts, start: u16, own: Tally) {
         self.count(At::Before(index), own);
         // A branch that a callback resolves is open itself, and has this with it.
         let resolved = facts.branch.is_some_and(|branch| self.is_settled(&branch));
         if !own.is_none() && !resolved {
-            let faults = facts.may_page_fault();
-            let opened = Opened::Early { ip: facts.ip, tally: own, faults };
-            self.open_at(index, opened);
+            self.open_at(index, facts.opened_early(start, own, facts.may_page_fault()));
         }
     }
 
@@ -261,9 +261,6 @@ impl Plan {
                 self.begin(index, opened);
             } else {
                 self.open_at(index, opened);
-                if matches!(opened, Opened::Repeat { stores: true, .. }) {
-                    self.push(At::Stored(index), Action::Iterated);
-                }
             }
         }
         let Some(branch) = facts.branch else { return };
@@ -274,7 +271,8 @@ impl Plan {
             let bytes = facts.next.wrapping_sub(start) & 0xfff;
             let early = if facts.end == End::Unknown { self.own(facts) } else { Tally::NONE };
             let counted = !self.is_settled(&branch);
-            let opened = Opened::Branch { branch, bytes, early, counted };
+            let stores = facts.stores();
+            let opened = Opened::Branch { branch, bytes, stores, early, counted };
             self.open_at(index, opened);
             if branch.undecided.is_some() {
                 self.push(At::Before(index), Action::Leave);

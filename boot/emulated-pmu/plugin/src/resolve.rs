@@ -93,7 +93,8 @@ fn other(vcpu: &mut Vcpu, branch: &Branch, to: Option<u16>) {
 #[inline(never)]
 fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     let iterated = *vcpu.word(OPEN) == ITERATED;
-    let restarts = matches!(to, Where::Offset(offset) if opened.restarts_at(offset)) && !iterated;
+    let restarts =
+        !iterated && matches!(to, Where::Offset(offset) if vcpu.restarts(opened, offset));
     match opened {
         Opened::Early { ip, tally, .. } if restarts || to.is_failure_at(*ip) => {
             vcpu.sums.add(tally, u64::MAX);

@@ -34,16 +34,17 @@ pub struct Begun {
     may_pass: bool,
 }
 
-/// Asks QEMU for what an action on accesses needs.
+/// Asks QEMU for what an action on accesses needs. `start`: the offset of the block.
 pub fn apply(
     translator: &mut Translator,
     insn: Insn,
     instruction: &Instruction,
     facts: &Facts,
+    start: u16,
     action: &Action,
 ) {
     let may_pass = facts.passes.may();
-    let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE, faults: false };
+    let opened = facts.opened_early(start, Tally::NONE, false);
     // Where sizes of pages matter, the page tables are looked into.
     let registers = if state().is_shaped() { Registers::Read } else { Registers::None };
     let accessed = |callback, direction, data: *mut c_void| {

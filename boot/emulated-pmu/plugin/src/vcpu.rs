@@ -155,6 +155,14 @@ impl Vcpu {
         self.handles.rip.map_or(0, |register| self.reader.read(register))
     }
 
+    /// Whether a block that starts at this offset lets what is open begin once more, unless it has stored. In such a callback, too.
+    pub fn restarts(&mut self, opened: &Opened, offset: u16) -> bool {
+        opened.restarts_at(offset)
+            && opened
+                .restart()
+                .is_none_or(|at| self.rip() == self.block_start.wrapping_add(at.into()))
+    }
+
     /// The uppermost words of the stack, by RSP in long mode: 0 where there is none.
     pub fn stack(&mut self) -> Stack {
         let rsp = self.register(iced_x86::Register::RSP);

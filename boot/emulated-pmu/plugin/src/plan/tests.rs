@@ -275,3 +275,27 @@ fn e1_what_may_raise_a_page_fault_is_looked_for_in_its_frame() {
     }
     assert!(!syscall.is_some_and(|(_, key)| crate::arrival::decides(key)));
 }
+
+/// QEMU lets a store that changes its own block begin again: the block's address, or a word, tells that from a branch to the same offset
+/// in another page.
+#[test]
+fn e1_what_may_begin_again_is_told_from_a_branch_to_the_same_offset() {
+    let notes = |last: &[u8], mode| {
+        let block = facts(0x1000, &[&[0x90], last]);
+        plan(&block, complete(mode)).contains(&(At::Start, Action::NoteStart))
+    };
+    let stored = |last: &[u8], mode| {
+        let block = facts(0x1000, &[&[0x90], last]);
+        plan(&block, complete(mode)).contains(&(At::Stored(1), Action::Iterated))
+    };
+    let (far_call, fxsave): (&[u8], &[u8]) = (&[0xff, 0x1f], &[0x0f, 0xae, 0x07]);
+    let (iret, call, to_itself): (&[u8], &[u8], &[u8]) =
+        (&[0x48, 0xcf], &[0xff, 0xd0], &[0xe8, 0xfb, 0x0f, 0, 0]);
+    for mode in [Mode::BRANCHES | Mode::ACCESSES, Mode::PREDICTOR | Mode::MEMORY] {
+        assert!(notes(far_call, mode) && notes(fxsave, mode), "{mode:?}");
+        assert!(!notes(iret, mode) && !notes(call, mode), "{mode:?}");
+    }
+    assert!(stored(call, Mode::PREDICTOR) && stored(to_itself, Mode::PREDICTOR));
+    // Counted when it has stored, or never in doubt.
+    assert!(!stored(call, Mode::BRANCHES) && !stored(&[0xe8, 0, 1, 0, 0], Mode::PREDICTOR));
+}

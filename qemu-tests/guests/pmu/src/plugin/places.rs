@@ -26,6 +26,7 @@ pub fn run() {
     modified();
     crossing();
     aliases();
+    same_offset();
     ambiguous();
     code_32();
 }
@@ -75,6 +76,36 @@ fn aliases() {
         let test = Test::new(name, CROSSES, CROSSES_INSTRUCTIONS).fell_back(1).with(page(0));
         at(test, base + 0x100).run();
     }
+}
+
+/// Branches to the offset in another page that they have themselves: QEMU, too, would continue there if their stores changed their own
+/// block.
+fn same_offset() {
+    let place = |function, mark: &[u8], offset| {
+        let start = put(function, code(0) + offset);
+        // SAFETY: this group's pages; the function holds the instruction.
+        unsafe {
+            let bytes = core::slice::from_raw_parts(start as *const u8, 64);
+            let at = bytes.windows(mark.len()).position(|bytes| bytes == mark);
+            let target = start + at.unwrap_or(0) as u64 + 4096;
+            *(target as *mut u8) = 0xc3;
+            (start, target)
+        }
+    };
+    for (name, function, mark, kind) in [
+        ("far_indirect_call", calls as unsafe extern "C" fn(), [0xff, 0xd7], IndirectCall),
+        ("far_relative_call", calls_relative, [0xe8, 0xfb], RelativeCall),
+    ] {
+        let (start, target) = place(function, &mark, 0x400);
+        let counts: &[_] = match kind {
+            IndirectCall => &[(Load, 2), (Store, 1), (IndirectCall, 1), (Return, 2)],
+            _ => &[(Load, 2), (Store, 1), (RelativeCall, 1), (Return, 2)],
+        };
+        at(Test::new(name, counts, 3).with(target), start).run();
+    }
+    let (start, target) = place(returns, &[0x48, 0xcf], 0x500);
+    let counts: &[_] = &[(Load, 5 + 1), (Store, 5), (FarBranch, 1), (Return, 1)];
+    at(Test::new("interrupt_return", counts, 9).with(target), start).run();
 }
 
 /// A jump over one page exactly: its target and what follows it differ in their pages alone.
@@ -187,6 +218,34 @@ extern "C" fn saves() {
         "3: ret",
         "ud2",
         "ud2",
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn calls() {
+    naked_asm!("call rdi", "ret", "ud2", "ud2")
+}
+
+#[unsafe(naked)]
+extern "C" fn calls_relative() {
+    // A call over 4096 bytes less those of itself: to its own offset in the next page.
+    naked_asm!(".byte 0xe8, 0xfb, 0x0f, 0, 0", "ret", "ud2", "ud2")
+}
+
+#[unsafe(naked)]
+extern "C" fn returns() {
+    naked_asm!(
+        "mov r8d, ss",
+        "mov rcx, rsp",
+        "push r8",
+        "push rcx",
+        "pushfq",
+        "push {code}",
+        "push rdi",
+        "iretq",
+        "ud2",
+        "ud2",
+        code = const KERNEL_CODE,
     )
 }
 

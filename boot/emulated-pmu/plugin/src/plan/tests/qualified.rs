@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tally::{QUALIFIED, QUALIFIED_INSTRUCTIONS};
+use pmu_model::uarch::AccessKind;
 
 /// Instructions, loads and stores of what passes, by the instructions themselves.
 fn passing(block: &[Facts]) -> [u64; 3] {
