@@ -71,10 +71,17 @@ pub fn invalid_opcode(guest: &mut Guest) {
 /// Raises #DB in the guest, with these bits in DR6.
 pub fn debug(guest: &mut Guest, bits: u64) {
     guest.debug.raise(bits);
-    guest.counting.pmu().debug_exception();
+    clear_branch_traps(guest);
     // What an STI held back waits for the handler's IRET now.
     guest.vmcb.int_state &= !1;
     guest.event = Some(Event::Exception { vector: DEBUG, error: None });
+}
+
+/// A debug exception is raised: the processor ends branch traps and branch records in DEBUGCTL (SDM vol. 3, 17.4.1), and they need no
+/// stepping any more.
+pub fn clear_branch_traps(guest: &mut Guest) {
+    guest.counting.pmu().debug_exception();
+    guest.needs = guest.counting.peek().needs();
 }
 
 /// An instruction is done, and `bits` are what a debug exception has to say of it. One that loads SS holds that back until

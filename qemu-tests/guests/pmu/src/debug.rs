@@ -184,6 +184,12 @@ fn single_steps(unit: &Unit) {
         run_case(unit, &Case { name, code, instructions, expected, ..none });
     };
     case("steps", at!(steps_code), 9, &expected as &[Expected]);
+    // The first at a branch, which ends that: the others at each instruction.
+    let expected: [_; 5] =
+        list(steps(&[at!(block_1), at!(block_2), at!(block_3), at!(block_4), at!(block_5)]));
+    let (code, expected) = (at!(block_code), &expected);
+    let name = "steps_block";
+    run_case(unit, &Case { name, code, instructions: 14, branches: 2, expected, ..none });
     // What the hypervisor emulates.
     let expected: [_; 8] = list(steps(&[
         at!(emulated_1),

@@ -52,7 +52,7 @@ pub fn software_interrupt(guest: &mut Guest) {
 pub fn debug_instruction(guest: &mut Guest) {
     let Some(instruction) = guest.instruction() else { return };
     let ring = guest.ring();
-    guest.counting.pmu().debug_exception();
+    events::clear_branch_traps(guest);
     guest.event = Some(Event::Exception { vector: DEBUG, error: None });
     guest.skip(instruction.len() as u64);
     retire::software_interrupt(guest, ring, &instruction, DEBUG);

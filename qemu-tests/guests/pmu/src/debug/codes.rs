@@ -24,6 +24,7 @@ macro_rules! labels {
 
 labels!(
     steps_code steps_1 steps_2 steps_3 steps_4 steps_5
+    block_code block_1 block_2 block_3 block_4 block_5
     emulated_code emulated_1 emulated_2 emulated_3 emulated_4 emulated_5 emulated_6 emulated_7 emulated_8
     software_code software_1 software_2 software_3 software_4
     shadow_code shadow_1 shadow_2 shadow_3 shadow_4 shadow_5 shadow_6 shadow_7
@@ -44,6 +45,10 @@ global_asm!(
     "steps_code: flag_on",
     "nop", "steps_1: nop", "steps_2: pushfq", "steps_3: and qword ptr [rsp], ~0x100", "steps_4: popfq",
     "steps_5: ret",
+    // 14: DEBUGCTL.BTF, which the first exception clears.
+    "block_code: mov ecx, 0x1d9", "mov eax, 2", "xor edx, edx", "wrmsr", "flag_on",
+    "nop", "jmp block_1", "nop", "block_1: nop",
+    "block_2: pushfq", "block_3: and qword ptr [rsp], ~0x100", "block_4: popfq", "block_5: ret",
     // 16
     "emulated_code: push rbx", "xor eax, eax", "xor ecx, ecx", "flag_on",
     "cpuid", "emulated_1: xor ecx, ecx", "emulated_2: rdpmc", "emulated_3: mov rax, dr7",
