@@ -46,14 +46,14 @@ impl Guest {
         Some(())
     }
 
-    /// Changes a word of the guest's memory, if it is mapped within one page.
-    pub fn change_word(&self, linear: u64, change: impl FnOnce(u64) -> u64) {
-        let Some(physical) = self.physical(linear).filter(|_| linear % PAGE <= PAGE - 8) else {
+    /// Clears a bit of what the processor has just stored at an address, whose bytes may lie in two pages.
+    pub fn clear_stored_bit(&self, linear: u64, bit: u64) {
+        let number = bit.trailing_zeros();
+        let Some(physical) = self.physical(linear.wrapping_add(u64::from(number / 8))) else {
             return;
         };
-        let word = physical as *mut u64;
         // SAFETY: memory of the guest, which it has just written to itself; identity mapped.
-        unsafe { word.write_unaligned(change(word.read_unaligned())) };
+        unsafe { *(physical as *mut u8) &= !(1 << (number % 8)) };
     }
 }
 

@@ -48,7 +48,7 @@ fn deliver(guest: &mut Guest) {
     // The frame: RIP, CS, RFLAGS, RSP, SS; with an error code in front of it.
     let frame = guest.vmcb.rsp + 8 * u64::from(has_error);
     if clears_resume && delivered {
-        guest.change_word(frame + 16, |flags| flags & !RF);
+        guest.clear_stored_bit(frame + 16, RF);
     }
     if delivered {
         guest.after_ss = false;
@@ -323,7 +323,7 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
     if kind == Kind::PushFlags && own == 0 {
         let stack = guest.linear_stack();
-        guest.change_word(stack, |flags| flags & !TF);
+        guest.clear_stored_bit(stack, TF);
     }
     if kind == Kind::InterruptReturn {
         events::end_nmi(guest);

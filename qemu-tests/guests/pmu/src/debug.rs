@@ -162,6 +162,7 @@ fn list<const N: usize>(items: impl Iterator<Item = Expected>) -> [Expected; N] 
 
 pub fn run(unit: &Unit) {
     single_steps(unit);
+    pushed_flags(unit);
     instruction_breakpoints(unit);
     data_breakpoints(unit);
     registers(unit);
@@ -227,6 +228,21 @@ fn single_steps(unit: &Unit) {
         list(steps(&[at!(repeated_1), at!(repeated_2), at!(repeated_3), at!(repeated_4)]));
     let expected = [again, again, rest[0], rest[1], rest[2], rest[3]];
     case("steps_repeated", at!(repeated_code), 11, &expected);
+}
+
+/// The flags that PUSHF stores have no trap flag of the hypervisor's, also where they lie in two pages.
+fn pushed_flags(unit: &Unit) {
+    let (code, instructions) = (at!(flags_code), 8);
+    for bytes in [4, 7, 8] {
+        STACK_AT.store((&raw const PAGES) as u64 + 4096 + bytes, Relaxed);
+        for (name, way) in [("plain", Way::Plain), ("near", Way::Near), ("stepped", Way::Stepped)] {
+            SEEN[0].store(!0, Relaxed);
+            let (seen, _) = count(unit, USER | KERNEL, way, code, instructions / 2);
+            let flag = SEEN[0].load(Relaxed) >> 8 & 1;
+            line!("case pushed_flags.{bytes}.{name}.trap {flag} 0");
+            line!("case pushed_flags.{bytes}.{name}.count {} {instructions}", seen - AROUND);
+        }
+    }
 }
 
 fn instruction_breakpoints(unit: &Unit) {

@@ -13,7 +13,13 @@ pub static mut VARIABLE: Watched = Watched([0; 8]);
 pub struct Stack(#[allow(dead_code, reason = "as above")] [u64; 64]);
 /// Its top is its end.
 pub static mut FRAME: Stack = Stack([0; 64]);
-/// What a code has read of the debug registers.
+/// A stack across the end of a page.
+#[repr(align(4096))]
+pub struct Pages(#[allow(dead_code, reason = "as above")] [u64; 1024]);
+pub static mut PAGES: Pages = Pages([0; 1024]);
+/// RSP in there.
+pub static STACK_AT: AtomicU64 = AtomicU64::new(0);
+/// What a code has read of the debug registers, and of flags.
 pub static SEEN: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
 macro_rules! labels {
@@ -29,7 +35,7 @@ labels!(
     software_code software_1 software_2 software_3 software_4
     shadow_code shadow_1 shadow_2 shadow_3 shadow_4 shadow_5 shadow_6 shadow_7
     repeated_code repeated repeated_1 repeated_2 repeated_3 repeated_4
-    breaks_code breaks_x special_code special_0 special_1 special_2 special_3 icebp_code icebp_1
+    flags_code breaks_code breaks_x special_code special_0 special_1 special_2 special_3 icebp_code icebp_1
     behind_ss_code behind_ss_0 behind_ss_1 behind_ss_2
     met_code met met_repeated_code
     watched_code watched_1 watched_2 stored_code stored stored_1
@@ -68,6 +74,9 @@ global_asm!(
     "repeated_code: lea rdi, [rip + {variable}]", "mov rsi, rdi", "mov ecx, 3", "flag_on",
     "repeated: rep movsb", "repeated_1: pushfq", "repeated_2: and qword ptr [rsp], ~0x100", "repeated_3: popfq",
     "repeated_4: ret",
+    // 8
+    "flags_code: mov rdx, rsp", "mov rsp, [rip + {stack_at}]", "nop", "pushfq", "pop rax", "mov rsp, rdx",
+    "mov [rip + {seen}], rax", "ret",
     // 2 and 40
     "breaks_code: mov ecx, 10",
     "2: nop", "breaks_x: nop", "dec ecx", "jnz 2b", "ret",
@@ -119,7 +128,7 @@ global_asm!(
     ".balign 4096",
     ".popsection",
     back = const BACK, command = const apic(0x300), to_self = const 0x40000 | DEVICE as u32, leave = const LEAVE,
-    variable = sym VARIABLE, frame = sym FRAME, seen = sym SEEN,
+    variable = sym VARIABLE, frame = sym FRAME, seen = sym SEEN, stack_at = sym STACK_AT,
 );
 
 /// Instructions of `registers_code`.
