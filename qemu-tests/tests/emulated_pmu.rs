@@ -211,3 +211,19 @@ fn two_runs_give_the_same_bytes() {
         assert_eq!(run(), run(), "{counting}");
     }
 }
+
+/// The plugin is required, but QEMU was started without it: the refusal comes too late to start the guest without a hypervisor.
+#[test]
+fn without_the_plugin_that_is_required_the_processors_registers_are_its_own() {
+    for model in [Model::Skylake, Model::Zen4] {
+        let options = Some(format!("pmu={} counting=plugin", model.spec().name));
+        let guest = guest(model, "given_up", Counting::Stepping);
+        let ran = Guest { pmu_options: options, ..guest }.run();
+        let said = "no emulated PMU: the plugin is requested, but QEMU has none";
+        assert!(ran.pmu_said.iter().any(|line| line == said), "{:?}", ran.pmu_said);
+        let text = String::from_utf8_lossy(&ran.raw);
+        let cases: Vec<&str> = text.lines().filter(|line| line.starts_with("case ")).collect();
+        let expected = ["misc_enable 1 1", "misc_enable_written 0 0", "debugctl 0 0"];
+        assert_eq!(cases, expected.map(|case| format!("case {case}")), "{text}");
+    }
+}

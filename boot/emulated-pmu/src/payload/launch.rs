@@ -332,7 +332,10 @@ fn calibrate(guest: &mut Guest) {
 
 /// From now on there is no PMU.
 pub fn give_up(guest: &mut Guest) {
-    guest.counting = Counting::new(no_pmu(guest));
+    let none = no_pmu(guest);
+    svm::release(guest.counting.peek(), &none);
+    guest.counting = Counting::new(none);
+    guest.needs = guest.counting.peek().needs();
 }
 
 /// Puts the processor's state into the block: that of the loader, which becomes the guest's.

@@ -84,6 +84,17 @@ pub unsafe fn permissions(pmu: &Pmu, x2apic: bool) -> (u64, u64) {
     (map.as_ptr() as u64, (&raw const IO_PERMISSIONS) as u64)
 }
 
+/// Leaves to the processor what `before` has and `now` has not: such as MISC_ENABLE, which every guest may expect.
+pub fn release(before: &Pmu, now: &Pmu) {
+    let map = &raw mut MSR_PERMISSIONS;
+    // SAFETY: one processor, which runs the hypervisor now.
+    let map = unsafe { &mut (*map).0 };
+    let released = before.msr_ranges().flat_map(|(first, last)| first..=last);
+    for (byte, bit) in released.filter(|msr| !now.owns(*msr)).filter_map(msr_place) {
+        map[byte] &= !(0b11 << bit);
+    }
+}
+
 /// Intercepts the four bytes from `port` on, or no longer.
 pub fn intercept_port(port: u16, on: bool) {
     let map = &raw mut IO_PERMISSIONS;
