@@ -70,6 +70,7 @@ fn each_processor_counts_exactly(model: &str, cpus: usize) {
         }
     }
     assert!(seen.contains(&(0, "moved")), "{console}");
+    each_other_processor_gets_one_nmi(console, cpus);
     let log = warnings(console);
     assert_eq!(kernel_log::complaints(&log), [""; 0], "{console}");
 }
@@ -86,6 +87,24 @@ fn a_stepped_processor_has_its_share(took: &[(usize, String, u64, u64)], cpus: u
     // The beginning, the end, and two ticks.
     let most = instructions * 16 + 4 * others * TURN_NS;
     assert!(*took < most, "{took} ns for {instructions} instructions, and not {most}");
+}
+
+/// The kernel's backtrace of all processors is by an NMI, sent to those that are others by their logical ids. One that nobody asked for is
+/// complained of.
+fn each_other_processor_gets_one_nmi(console: &str, cpus: usize) {
+    let said: Vec<&str> = console.lines().filter(|line| line.contains("nmi: ")).collect();
+    for cpu in 0..cpus {
+        let backtrace = format!("NMI backtrace for cpu {cpu}");
+        let is_shown = |line: &&&str| {
+            line.split_once(&backtrace).is_some_and(|(_, rest)| {
+                rest.trim().is_empty() || rest.starts_with(" skipped: idling")
+            })
+        };
+        let shown = said.iter().filter(is_shown);
+        assert_eq!(shown.count(), 1, "{backtrace}: {console}");
+    }
+    let unknown: Vec<_> = said.iter().filter(|line| line.contains("NMI received")).collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
 }
 
 /// The lines of the kernel's log that the program shows as warnings.

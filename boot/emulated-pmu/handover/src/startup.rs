@@ -34,6 +34,8 @@ pub struct Processor {
     pub due: AtomicU64,
     /// 1: another processor has sent it an interrupt.
     pub called: AtomicU64,
+    /// Its local APIC's logical destination register, and in the upper half its destination format register.
+    pub destination: AtomicU64,
 }
 
 /// What they share. The loader fills in `page`, `count`, and `apic_id` of each processor, the first of which is the one
@@ -92,6 +94,7 @@ impl Processor {
             nmi: AtomicU64::new(0),
             due: AtomicU64::new(0),
             called: AtomicU64::new(0),
+            destination: AtomicU64::new(0),
         }
     }
 }

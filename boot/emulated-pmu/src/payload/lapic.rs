@@ -2,7 +2,7 @@
 //! bit, and the way in for a fixed vector.
 
 use super::port::{read_msr, tsc, write_msr};
-use emulated_pmu::ipi::{Command, Kind};
+use emulated_pmu::ipi::{Command, Kind, Receiver};
 
 /// IA32_APIC_BASE.
 const APIC_BASE: u32 = 0x1b;
@@ -15,6 +15,9 @@ const ID: u64 = 0x20;
 /// The lower half of the interrupt command register; the upper half is after it.
 pub const COMMAND: u64 = 0x300;
 pub const COMMAND_HIGH: u64 = 0x310;
+/// The logical destination register, and its format.
+pub const DESTINATION: u64 = 0xd0;
+pub const DESTINATION_FORMAT: u64 = 0xe0;
 const SPURIOUS: u64 = 0xf0;
 const TIMER: u64 = 0x320;
 const INITIAL: u64 = 0x380;
@@ -173,6 +176,17 @@ fn command_high(base: u64) -> u32 {
     ((whole >> 32) as u32) << 24
 }
 
+/// This processor, as commands name it. In x2APIC mode, whose logical ids are wider, a logical destination may be everybody's.
+pub fn receiver() -> Receiver {
+    let base = base();
+    let id = u64::from(apic_id(base));
+    if base & X2APIC != 0 {
+        return Receiver { id, logical: u32::MAX, format: u32::MAX };
+    }
+    let [logical, format] = [DESTINATION, DESTINATION_FORMAT].map(|register| read(base, register));
+    Receiver { id, logical, format }
+}
+
 /// Whether the last command was one that sends an NMI to this processor, and nobody has asked since.
 pub fn take_sent_nmi() -> bool {
     /// Delivery mode 3, which is reserved (SDM vol. 3, 11.6.1): nothing is sent.
@@ -183,9 +197,9 @@ pub fn take_sent_nmi() -> bool {
         return false;
     }
     let low = read(base, COMMAND);
-    let own = u64::from(apic_id(base));
+    let own = receiver();
     let command = Command::new(low, command_high(base));
-    let sent = command.kind() == Kind::Nmi && command.reaches(own, own);
+    let sent = command.kind() == Kind::Nmi && command.reaches(own, own.id);
     if sent {
         write(base, COMMAND, low & !MODE | NOTHING);
     }

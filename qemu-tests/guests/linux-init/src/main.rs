@@ -37,7 +37,12 @@ extern "sysv64" fn main() -> ! {
     kernel_log::show();
     match processors::count() {
         0 | 1 => one_processor(),
-        count => processors::all(count),
+        count => {
+            processors::all(count);
+            kernel_log::show();
+            processors::backtraces();
+            power_off()
+        }
     }
     kernel_log::show();
     power_off()

@@ -7,7 +7,7 @@ use crate::console::say;
 use crate::counted::{region, region_bounds, region_branches, region_instructions};
 use crate::perf::{Counter, Event, How};
 use crate::samples::Buffer;
-use crate::{USER, mounted, write_file};
+use crate::{USER, kernel_log, mounted, write_file};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use syscalls::{Errno, Sysno, syscall};
@@ -219,4 +219,13 @@ fn switch_off_and_on() -> Result<(), Errno> {
         write_file(ONLINE, text)?;
     }
     Ok(())
+}
+
+/// Has the kernel show what each processor is at: it sends the others an NMI. The log has it.
+pub fn backtraces() {
+    let asked = mounted(c"/proc", c"proc").and_then(|()| write_file(c"/proc/sysrq-trigger", c"l"));
+    match asked {
+        Ok(()) => kernel_log::show_nmis(),
+        Err(error) => say!("nmi: {error}"),
+    }
 }

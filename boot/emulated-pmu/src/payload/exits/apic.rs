@@ -88,9 +88,16 @@ fn read(guest: &mut Guest) {
     guest.skip(instruction.len() as u64);
 }
 
-/// Lets the write through, but for one that starts another processor or sends it an NMI.
+/// Lets the write through, but for one that starts another processor or sends it an NMI. Logical destinations are noted.
 fn write(guest: &mut Guest) {
     let register = guest.vmcb.exit_info_2 % PAGE;
+    write_to(guest, register);
+    if matches!(register, lapic::DESTINATION | lapic::DESTINATION_FORMAT) {
+        processors::note_destination();
+    }
+}
+
+fn write_to(guest: &mut Guest, register: u64) {
     let instruction = guest.instruction();
     let value = instruction.as_ref().and_then(|instruction| stored(guest, instruction));
     let Some((instruction, value)) = instruction.zip(value) else {

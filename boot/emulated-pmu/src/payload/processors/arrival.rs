@@ -1,6 +1,6 @@
 //! A processor that the guest has started comes into its copy of the hypervisor, which makes a guest of it.
 
-use super::{index, init, mtrrs, shared, turns};
+use super::{index, init, mtrrs, note_destination, shared, turns};
 use crate::payload::guest::Guest;
 use crate::payload::icount::Calibration;
 use crate::payload::{launch, run, svm, tables};
@@ -58,6 +58,7 @@ extern "sysv64" fn go() -> ! {
     let vector =
         shared().map_or(0, |shared| shared.processors[index()].vector.load(Ordering::Relaxed));
     init::reset(guest, vector as u8);
+    note_destination();
     turns::arrive();
     run::run(guest)
 }

@@ -13,10 +13,11 @@ mod mtrrs;
 pub mod trampoline;
 pub mod turns;
 
+use super::lapic;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use emulated_pmu::ipi::Command;
-use handover::startup::Startup;
+use emulated_pmu::ipi::{Command, Receiver};
+use handover::startup::{Processor, Startup};
 
 /// What the copies share; null if the guest has one processor.
 static SHARED: AtomicPtr<Startup> = AtomicPtr::new(null_mut());
@@ -37,6 +38,7 @@ pub unsafe fn let_in(cr3: u64) {
     if let Some(shared) = shared() {
         // SAFETY: the caller's promise; the page is the loader's for this.
         unsafe { trampoline::install(shared, cr3) };
+        note_destination();
         turns::begin();
     }
 }
@@ -78,11 +80,31 @@ pub fn own_apic_id() -> Option<u64> {
     shared().and_then(|shared| shared.processors.get(index())).map(|processor| processor.apic_id)
 }
 
+/// As commands name it.
+fn receiver(one: &Processor) -> Receiver {
+    let destination = one.destination.load(Ordering::SeqCst);
+    let (logical, format) = (destination as u32, (destination >> 32) as u32);
+    Receiver { id: one.apic_id, logical, format }
+}
+
+fn set_destination(number: usize, [logical, format]: [u32; 2]) {
+    if let Some(one) = shared().and_then(|shared| shared.processors.get(number)) {
+        let destination = u64::from(format) << 32 | u64::from(logical);
+        one.destination.store(destination, Ordering::SeqCst);
+    }
+}
+
+/// The guest may have written to the registers of logical destinations.
+pub fn note_destination() {
+    let Receiver { logical, format, .. } = lapic::receiver();
+    set_destination(index(), [logical, format]);
+}
+
 /// The numbers of those that a command of the guest's reaches.
 fn receivers(command: Command) -> impl Iterator<Item = usize> {
     let (own, all) = (own_apic_id().unwrap_or(0), shared().map_or(&[][..], Startup::all));
-    let reached = move |one: u64| command.reaches(one, own);
-    all.iter().enumerate().filter(move |(_, one)| reached(one.apic_id)).map(|(index, _)| index)
+    let reached = move |one: &Processor| command.reaches(receiver(one), own);
+    all.iter().enumerate().filter(move |(_, one)| reached(one)).map(|(index, _)| index)
 }
 
 /// A start-up interrupt: notes the vector with its receivers, which `send` starts, given the vector to send in its place.
@@ -102,7 +124,10 @@ pub fn start(command: Command, vector: u8, shift: u8, send: impl FnOnce(u8)) {
 
 /// An INIT.
 pub fn reset(command: Command) {
-    receivers(command).filter(|other| *other != index()).for_each(turns::reset);
+    for other in receivers(command).filter(|other| *other != index()) {
+        turns::reset(other);
+        set_destination(other, Receiver::RESET);
+    }
 }
 
 /// An NMI, which is not sent: the receivers' hypervisors deliver it. Those signal each other by NMIs.
