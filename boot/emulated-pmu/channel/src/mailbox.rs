@@ -84,8 +84,8 @@ pub struct Mailbox {
     pub parts: u64,
     /// Enter: which branches are recorded, as bits by [`pmu_model::BranchKind`]'s discriminant.
     pub record_kinds: u64,
-    /// Enter: RIP, linear, as the guest will find it.
-    pub entry: u64,
+    /// Region: the id of this processor's local APIC, to which an NMI goes that makes the guest leave.
+    pub apic_id: u64,
     /// Exit: RIP, linear.
     pub rip: u64,
     /// Exit: [`crate::Place`].
@@ -150,7 +150,7 @@ impl Mailbox {
         mode: 0,
         parts: 0,
         record_kinds: 0,
-        entry: 0,
+        apic_id: 0,
         rip: 0,
         place: 0,
         string_starts: 0,

@@ -73,7 +73,8 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
         state().translator().ports = parameters.and_then(|all| all.ports);
         translate_anew();
     }
-    let &Mailbox { region_start, region_end, own, .. } = mailbox;
+    let &Mailbox { region_start, region_end, own, apic_id, .. } = mailbox;
+    state().stopper(vcpu.index).apic_id.store(apic_id as u8, Ordering::Relaxed);
     if !(region_start..region_end).contains(&own) {
         return;
     }

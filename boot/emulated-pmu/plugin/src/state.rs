@@ -6,7 +6,7 @@ use crate::facts::OFFSET;
 use crate::qemu::{Id, api};
 use crate::stop::Line;
 use crate::translator::Translator;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// vCPUs that can be counted: messages name a processor by 8 bits.
@@ -38,6 +38,8 @@ pub struct Stopper {
     pub others: AtomicBool,
     /// NMIs that were sent to it.
     pub stopped: AtomicU64,
+    /// The id of its local APIC, which QEMU's number need not be.
+    pub apic_id: AtomicU8,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
@@ -118,10 +120,12 @@ impl State {
 
     /// Makes a vCPU leave the guest, if there is a line.
     pub fn leave(&self, index: u32) {
+        let stopper = self.stopper(index);
+        let apic_id = stopper.apic_id.load(Ordering::Relaxed);
         if let Some(line) = &self.line
-            && line.lock().expect("nobody panics with it").nmi(index as u8)
+            && line.lock().expect("nobody panics with it").nmi(apic_id)
         {
-            self.stopper(index).stopped.fetch_add(1, Ordering::Relaxed);
+            stopper.stopped.fetch_add(1, Ordering::Relaxed);
         }
     }
 

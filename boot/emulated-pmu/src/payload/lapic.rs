@@ -176,6 +176,12 @@ fn command_high(base: u64) -> u32 {
     ((whole >> 32) as u32) << 24
 }
 
+/// The lowest byte of this processor's id; 0 while the APIC is off.
+pub fn own_id() -> u8 {
+    let base = base();
+    if base & ENABLE == 0 { 0 } else { apic_id(base) }
+}
+
 /// This processor, as commands name it. In x2APIC mode, whose logical ids are wider, a logical destination may be everybody's.
 pub fn receiver() -> Receiver {
     let base = base();

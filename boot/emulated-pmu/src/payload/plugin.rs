@@ -1,7 +1,7 @@
 //! The plugin in QEMU's translator, which counts what the guest executes at full speed: calls to it, and what it answers.
 //! See the crate `plugin-channel`.
 
-use super::{debug, processors, statistics};
+use super::{debug, lapic, processors, statistics};
 use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
@@ -125,6 +125,7 @@ impl Plugin {
         set!(region_start, own_start());
         set!(region_end, &raw const _end as u64);
         set!(own, &raw const CHANNEL as u64);
+        set!(apic_id, lapic::own_id().into());
         set!(parameters, parameters.map_or([0; Parameters::WORDS], Parameters::words));
         execute(Command::Region);
         Some(Self {
@@ -210,7 +211,6 @@ impl Plugin {
         }
         self.limited = false;
         parts.set(Parts::RESUMES, rip == self.left_at && !delivers);
-        set!(entry, rip);
         set!(parts, parts.bits());
         set!(record_kinds, u64::from(kinds));
         execute(Command::Enter);

@@ -60,6 +60,13 @@ pub fn run() {
     let counted = test.limited(&[Limit { selection: BRANCHES, left: 1_000_000 }]);
     crate::line!("case unreached.nmis {} 0", NMIS.load(Relaxed));
     crate::line!("case unreached.stopped {} 0", counted.stopped);
+    // Sent to another processor, which there is not.
+    own::stop_by(1);
+    NMIS.store(0, Relaxed);
+    let counted = test.limited(&[Limit { selection: BRANCHES, left: 1_000 }]);
+    crate::line!("case elsewhere.nmis {} 0", NMIS.load(Relaxed));
+    crate::line!("case elsewhere.stopped {} 1", counted.stopped);
+    own::stop_by(0);
 }
 
 fn of() -> Test {

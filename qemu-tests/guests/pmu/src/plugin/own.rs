@@ -69,7 +69,6 @@ global_asm!(
     "call [rip + own_start + 4096 - 8]",
     "mov rsp, rbp",
     "pop rbp",
-    "mov [rip + own_start + 4096 + {entry}], rax",
     ".quad {enter}",
     "pop r11", "pop r10", "pop r9", "pop r8", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rax",
     "iretq",
@@ -88,7 +87,6 @@ global_asm!(
     rip = const offset_of!(Mailbox, rip),
     rflags = const offset_of!(Mailbox, rflags),
     rcx = const offset_of!(Mailbox, rcx),
-    entry = const offset_of!(Mailbox, entry),
     place = const offset_of!(Mailbox, place),
 );
 
@@ -223,6 +221,12 @@ pub fn set_up() -> (bool, bool) {
     put!(own, physical(base()));
     call_own(&raw const own_region);
     (found, take!(stops) == 1)
+}
+
+/// NMIs that make the guest leave go to the processor with this id of its local APIC.
+pub fn stop_by(apic_id: u64) {
+    put!(apic_id, apic_id);
+    call_own(&raw const own_region);
 }
 
 /// From now on the page of this number is used: 0 at first.
