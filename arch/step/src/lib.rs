@@ -41,9 +41,9 @@ pub enum Kind {
     InterruptReturn,
     /// INT n, INT3, INT1 or INTO, by vector.
     SoftwareInterrupt(u8),
-    /// SYSCALL.
+    /// SYSCALL or SYSENTER.
     SystemCall,
-    /// SYSRET; true with a 64-bit operand.
+    /// SYSRET or SYSEXIT; true with a 64-bit operand.
     SystemReturn(bool),
     /// Holds interrupts and traps back until the next instruction is done: a load of SS, and STI.
     Shadow,
@@ -91,9 +91,9 @@ pub fn kind(instruction: &Instruction) -> Kind {
         Mnemonic::Int1 => Kind::SoftwareInterrupt(1),
         Mnemonic::Int3 => Kind::SoftwareInterrupt(3),
         Mnemonic::Into => Kind::SoftwareInterrupt(4),
-        Mnemonic::Syscall => Kind::SystemCall,
-        Mnemonic::Sysret => Kind::SystemReturn(false),
-        Mnemonic::Sysretq => Kind::SystemReturn(true),
+        Mnemonic::Syscall | Mnemonic::Sysenter => Kind::SystemCall,
+        Mnemonic::Sysret | Mnemonic::Sysexit => Kind::SystemReturn(false),
+        Mnemonic::Sysretq | Mnemonic::Sysexitq => Kind::SystemReturn(true),
         Mnemonic::Sti => Kind::Shadow,
         Mnemonic::Mov | Mnemonic::Pop if loads_ss => Kind::Shadow,
         _ => Kind::Plain,

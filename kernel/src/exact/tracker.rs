@@ -214,9 +214,6 @@ impl<'a> Tracker<'a> {
                 Mnemonic::Hlt
                     | Mnemonic::Mwait
                     | Mnemonic::Mwaitx
-                    | Mnemonic::Sysenter
-                    | Mnemonic::Sysexit
-                    | Mnemonic::Sysexitq
                     | Mnemonic::Xbegin
                     | Mnemonic::Vmlaunch
                     | Mnemonic::Vmresume

@@ -3,9 +3,11 @@
 
 use super::free::{self, ALWAYS, returns};
 use super::guest::Guest;
-use super::{breakpoint, clock, debug, events, exits, nested_paging, processors, retire, step};
+use super::{
+    breakpoint, clock, debug, events, exits, nested_paging, processors, retire, step, system_call,
+};
 use emulated_pmu::debug_registers::{Placed, Which};
-use emulated_pmu::step::{Kind, is_privileged, kind};
+use emulated_pmu::step::is_privileged;
 use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use pmu_model::{Occurrence, Ring};
 
@@ -53,7 +55,8 @@ pub fn enter_in_page(guest: &mut Guest, left: Option<u64>) {
 fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let left_ns = left.and_then(|left| nanoseconds(guest, left));
     let alarm_ns = alarm(guest, left_ns);
-    let counted = guest.enter(alarm_ns);
+    let withheld = guest.tells_rings_apart();
+    let counted = system_call::without_segment(guest, withheld, |guest| guest.enter(alarm_ns));
     events::stop_alarm(guest);
     let foreseen = take_back_foreseen(guest);
     let ended = step::behind_iteration(guest);
@@ -187,11 +190,9 @@ fn foreseen(guest: &Guest) -> u64 {
     }
     let counted = match guest.vmcb.exit_code {
         NO_DEVICE | exit::INT_N => true,
-        // SYSCALL and SYSRET find out while they run, unless they are not instructions at all.
-        INVALID_OPCODE => !guest.instruction().is_some_and(|instruction| {
-            matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
-                && !(guest.on_intel && guest.code_bits() != 64)
-        }),
+        INVALID_OPCODE => !guest
+            .instruction()
+            .is_some_and(|instruction| system_call::is_refused_late(guest, &instruction)),
         GENERAL_PROTECTION => !guest.is_in_delivery() && is_foreseen(guest),
         _ => false,
     };

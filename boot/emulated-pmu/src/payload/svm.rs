@@ -1,6 +1,7 @@
 //! Switching SVM on, and the map of model-specific registers that the guest cannot reach by itself.
 
 use super::port::{cpuid, read_msr, write_msr};
+use super::system_call::SYSENTER_CS;
 use core::slice;
 use emulated_pmu::nested::permissions::{IO_BYTES, MSR_BYTES, msr_place};
 use emulated_pmu::x2apic;
@@ -64,8 +65,8 @@ pub unsafe fn enable() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Further registers that are intercepted: SVM's own.
-const SVM_REGISTERS: [u32; 3] = [EFER, VM_CR, VM_HSAVE_PA];
+/// Further registers that are intercepted: SVM's own, and the one that may be withheld.
+const OTHER_REGISTERS: [u32; 4] = [EFER, VM_CR, VM_HSAVE_PA, SYSENTER_CS];
 
 /// Fills the map for the registers of `pmu`, and those of the local APIC in x2APIC mode if that is offered. Returns its address and that of the I/O map.
 ///
@@ -75,7 +76,7 @@ pub unsafe fn permissions(pmu: &Pmu, x2apic: bool) -> (u64, u64) {
     let map = &raw mut MSR_PERMISSIONS;
     // SAFETY: the caller's promise.
     let map = unsafe { &mut (*map).0 };
-    let own = SVM_REGISTERS.into_iter();
+    let own = OTHER_REGISTERS.into_iter();
     let apic = [(x2apic::BASE, x2apic::BASE), x2apic::REGISTERS].into_iter().filter(|_| x2apic);
     let ranges = pmu.msr_ranges().chain(apic).flat_map(|(first, last)| first..=last);
     for msr in own.chain(ranges) {

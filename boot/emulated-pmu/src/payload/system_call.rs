@@ -1,10 +1,11 @@
-//! SYSCALL and SYSRET in software, while EFER.SCE is withheld from the processor or the guest is stepped. AMD APM vol. 3.
+//! SYSCALL, SYSRET, SYSENTER and SYSEXIT in software, while they are withheld from the processor or the guest is stepped: AMD APM vol.
+//! 3, SDM vol. 2. Without EFER.SCE the first two raise #UD, and without a segment in SYSENTER_CS the others #GP.
 
-use super::guest::{Guest, RF};
-use super::port::read_msr;
+use super::guest::{Guest, IF, RF};
+use super::port::{read_msr, write_msr};
 use emulated_pmu::step::{self, Kind};
 use emulated_pmu::vmcb::Segment;
-use iced_x86::Instruction;
+use iced_x86::{Instruction, Mnemonic};
 use pmu_model::Ring;
 use pmu_model::model::Vendor;
 
@@ -12,6 +13,10 @@ const STAR: u32 = 0xc000_0081;
 const LSTAR: u32 = 0xc000_0082;
 const CSTAR: u32 = 0xc000_0083;
 const SFMASK: u32 = 0xc000_0084;
+/// SYSENTER_CS, which is intercepted as it may be withheld, SYSENTER_ESP and SYSENTER_EIP: SDM vol. 3, 5.8.7.
+pub const SYSENTER_CS: u32 = 0x174;
+const SYSENTER_ESP: u32 = 0x175;
+const SYSENTER_EIP: u32 = 0x176;
 
 /// Attributes of flat segments: present, code or data, accessed; bit 9 of code: 64-bit.
 const CODE_64: u16 = 0xa9b;
@@ -27,17 +32,90 @@ fn flat(selector: u16, attributes: u16) -> Segment {
 }
 
 fn msr(number: u32) -> u64 {
-    // SAFETY: every x86-64 processor has the four registers; the guest's values are live in them.
+    // SAFETY: every x86-64 processor has the registers; the guest's values are live in them.
     unsafe { read_msr(number) }
 }
 
 /// Executes `instruction` if it is one of the two and raises no exception.
 pub fn emulate(guest: &mut Guest, instruction: &Instruction) -> bool {
+    let by_segment = is_by_segment(instruction);
     match step::kind(instruction) {
+        Kind::SystemCall if by_segment => enter(guest),
+        Kind::SystemReturn(wide) if by_segment => exit(guest, wide),
         Kind::SystemCall => call(guest, instruction.len() as u64),
         Kind::SystemReturn(wide) => give_back(guest, wide),
         _ => false,
     }
+}
+
+/// Whether it is SYSENTER or SYSEXIT.
+fn is_by_segment(instruction: &Instruction) -> bool {
+    let mnemonic = instruction.mnemonic();
+    matches!(mnemonic, Mnemonic::Sysenter | Mnemonic::Sysexit | Mnemonic::Sysexitq)
+}
+
+/// Whether the translator knows only while it executes the instruction that this raises #UD: SYSCALL or SYSRET, unless it is no instruction
+/// at all, as on Intel's processors outside 64-bit mode. SYSENTER is none on AMD's in long mode.
+pub fn is_refused_late(guest: &Guest, instruction: &Instruction) -> bool {
+    matches!(step::kind(instruction), Kind::SystemCall | Kind::SystemReturn(_))
+        && !is_by_segment(instruction)
+        && !(guest.on_intel && guest.code_bits() != 64)
+}
+
+/// Runs the guest while SYSENTER and SYSEXIT raise #GP, if `withheld`. AMD's processors do not have them in long mode.
+pub fn without_segment<T>(
+    guest: &mut Guest,
+    withheld: bool,
+    run: impl FnOnce(&mut Guest) -> T,
+) -> T {
+    let own = if withheld && guest.on_intel && guest.is_long_mode() { msr(SYSENTER_CS) } else { 0 };
+    if own == 0 {
+        return run(guest);
+    }
+    // SAFETY: every x86-64 processor has the register; the hypervisor does not use it, and the guest gets its own back.
+    unsafe { write_msr(SYSENTER_CS, 0) };
+    let result = run(guest);
+    // SAFETY: as above.
+    unsafe { write_msr(SYSENTER_CS, own) };
+    result
+}
+
+/// SYSENTER. False if it raises #GP.
+fn enter(guest: &mut Guest) -> bool {
+    let selector = msr(SYSENTER_CS) as u16 & !3;
+    if selector == 0 || !guest.on_intel || !guest.is_long_mode() {
+        return false;
+    }
+    guest.vmcb.rflags &= !(IF | RF);
+    (guest.vmcb.rip, guest.vmcb.rsp) = (msr(SYSENTER_EIP), msr(SYSENTER_ESP));
+    guest.vmcb.cs = flat(selector, CODE_64);
+    guest.vmcb.ss = flat(selector.wrapping_add(8), DATA);
+    guest.vmcb.cpl = 0;
+    guest.vmcb.int_state &= !1;
+    true
+}
+
+/// SYSEXIT, to 64-bit code if `wide`. False if it raises #GP.
+fn exit(guest: &mut Guest, wide: bool) -> bool {
+    let selector = msr(SYSENTER_CS) as u16 & !3;
+    let (rip, rsp) = (guest.registers.rdx, guest.registers.rcx);
+    let is_canonical = |address: u64| (address as i64) << 16 >> 16 == address as i64;
+    let leads_somewhere = !wide || is_canonical(rip) && is_canonical(rsp);
+    if selector == 0 || !guest.on_intel || !guest.is_long_mode() {
+        return false;
+    }
+    if guest.ring() == Ring::User || !leads_somewhere {
+        return false;
+    }
+    let (code, attributes, mask) =
+        if wide { (32, CODE_64, u64::MAX) } else { (16, CODE_32, u64::from(u32::MAX)) };
+    let selector = selector.wrapping_add(code) | 3;
+    (guest.vmcb.rip, guest.vmcb.rsp) = (rip & mask, rsp & mask);
+    guest.vmcb.cs = flat(selector, attributes | DPL_3);
+    guest.vmcb.ss = flat(selector.wrapping_add(8), DATA | DPL_3);
+    guest.vmcb.cpl = 3;
+    guest.vmcb.int_state &= !1;
+    true
 }
 
 /// SYSCALL of `bytes` bytes. False if it raises #UD.

@@ -1,8 +1,9 @@
 //! Ring 3: what each ring's filter counts across SYSCALL, INT n, exceptions and interrupts.
 
+use crate::case;
 use crate::handlers::*;
-use crate::machine::{RING_3_STACK, USER_CODE, USER_DATA, apic_write, open_to_ring_3};
-use crate::pmu::{INSTRUCTIONS, KERNEL, USER, Unit};
+use crate::machine::{KERNEL_CODE, RING_3_STACK, USER_CODE, USER_DATA, apic_write, open_to_ring_3};
+use crate::pmu::{INSTRUCTIONS, KERNEL, USER, Unit, read, write};
 use core::arch::{global_asm, naked_asm};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +16,8 @@ global_asm!(
     "2: dec ecx", "jnz 2b", "int {leave}",
     "ring_3_calls: mov r8d, 10",
     "2: syscall", "dec r8d", "jnz 2b", "int {leave}",
+    "ring_3_enters: mov r8d, 10",
+    "2: lea rdx, [rip + 3f]", "mov rcx, rsp", "sysenter", "3: dec r8d", "jnz 2b", "int {leave}",
     "ring_3_interrupts: mov ecx, 10",
     "2: int {back}", "int3", "dec ecx", "jnz 2b", "int {leave}",
     "ring_3_faults: mov ecx, 10", "mov esi, 0x1000",
@@ -31,6 +34,7 @@ unsafe extern "C" {
     static ring_3_code: u8;
     static ring_3_loop: u8;
     static ring_3_calls: u8;
+    static ring_3_enters: u8;
     static ring_3_interrupts: u8;
     static ring_3_faults: u8;
     static ring_3_long: u8;
@@ -99,7 +103,31 @@ pub fn run(unit: &Unit) {
         CODE.store(code, Ordering::Relaxed);
         each_filter(unit, name, user, kernel + VISIT);
     }
+    if unit.intel {
+        enters(unit);
+    }
     timer(unit);
+}
+
+/// SYSENTER and SYSEXIT, which only Intel's processors have in long mode (AMD APM vol. 3, SYSENTER).
+fn enters(unit: &Unit) {
+    const SYSENTER_CS: u32 = 0x174;
+    const SYSENTER_EIP: u32 = 0x176;
+    /// SYSEXIT takes its segments from above this one. Nothing returns to them by their selectors.
+    const SEGMENT: u64 = KERNEL_CODE;
+    #[unsafe(naked)]
+    extern "C" fn exits() {
+        naked_asm!("rex64 sysexit")
+    }
+    CODE.store(&raw const ring_3_enters as u64, Ordering::Relaxed);
+    write(SYSENTER_EIP, exits as *const () as u64);
+    write(SYSENTER_CS, SEGMENT);
+    each_filter(unit, "fast_system_calls", 2 + 50, 10 + VISIT);
+    case("fast_system_calls_segment", read(SYSENTER_CS), SEGMENT);
+    // Without a segment it raises #GP.
+    write(SYSENTER_CS, 0);
+    let skipped = SKIP_TWO_WITH_ERROR;
+    each_filter(unit, "refused_system_calls", 2 + 40, 10 * skipped + VISIT);
 }
 
 fn each_filter(unit: &Unit, name: &str, user: u64, kernel: u64) {

@@ -7,10 +7,11 @@ use emulated_pmu::vmcb::Event;
 
 const DEBUG: u8 = 1;
 const INVALID_OPCODE: u8 = 6;
+const GENERAL_PROTECTION: u8 = 13;
 
-/// Hands the exception on, unless it was raised only so that SYSCALL or SYSRET is seen.
+/// Hands the exception on, unless it was raised only so that a system call or the return from one is seen.
 pub fn handle(guest: &mut Guest, vector: u8) {
-    if vector == INVALID_OPCODE
+    if matches!(vector, INVALID_OPCODE | GENERAL_PROTECTION)
         && !guest.is_in_delivery()
         && let Some(instruction) = guest.instruction()
         && matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))

@@ -3,6 +3,7 @@
 use super::x2apic;
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
+use crate::payload::system_call::SYSENTER_CS;
 use crate::payload::{clock, events, ibs, nested_guest, port, retire, statistics};
 use pmu_model::{MsrError, Ring, Silence, msr};
 
@@ -22,6 +23,8 @@ pub(super) fn read(guest: &mut Guest) {
             let own = u64::from(guest.sce) | guest.svm.svme();
             Some(guest.vmcb.efer & !(SVME | SCE) | own)
         }
+        // SAFETY: every x86-64 processor has it, and the guest's value is in it.
+        SYSENTER_CS => Some(unsafe { port::read_msr(SYSENTER_CS) }),
         VM_CR => nested_guest::read_vm_cr(guest),
         VM_HSAVE_PA => nested_guest::read_save_area(guest),
         _ => {
@@ -53,6 +56,8 @@ pub(super) fn write(guest: &mut Guest) {
     retire::plain(guest, None);
     match number {
         EFER => write_efer(guest, value),
+        // SAFETY: every x86-64 processor has it, and takes any value; the hypervisor does not use it.
+        SYSENTER_CS => unsafe { port::write_msr(SYSENTER_CS, value) },
         VM_CR => nested_guest::write_vm_cr(guest, value),
         VM_HSAVE_PA => nested_guest::write_save_area(guest, value),
         _ => write_pmu(guest, number, value),
