@@ -19,12 +19,14 @@ pub(super) fn check(tables: &Tables<'_>) -> Result<(), TableError> {
 }
 
 fn names(tables: &Tables<'_>) -> Result<(), TableError> {
+    let mut before = tables.names.get(0);
     for index in 1..tables.names.len() {
-        let (before, name) = (tables.names.get(index - 1), tables.names.get(index));
+        let name = tables.names.get(index);
         let order = fold::compare(before, name).then_with(|| before.cmp(name));
         if order != Ordering::Less {
             return Err(inconsistent("names", index, "it is out of order"));
         }
+        before = name;
     }
     Ok(())
 }
