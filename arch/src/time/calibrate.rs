@@ -192,20 +192,22 @@ impl Look {
 
 /// Compares the clock with a reference of `hz` that `elapsed` reads.
 ///
-/// Between two looks the processor runs a plain loop that is doubled until the measurement is long
-/// enough: reading a timer in a loop would cost an exit per read under a hypervisor.
+/// Between two looks the processor runs a plain loop that is doubled until the measurement is nearly long enough, and then is what is
+/// left of it: reading a timer in a loop would cost an exit per read under a hypervisor.
 fn measure(
     hz: u64,
     mut elapsed: impl FnMut() -> u64,
     mut clock: impl FnMut() -> u64,
     mut idle: impl FnMut(u64),
 ) -> Option<u64> {
-    let mut spin = FIRST_SPIN;
+    let (mut spin, mut spent, mut wanted) = (FIRST_SPIN, 0, hz / MEASURE_PART);
     let first = Look::best(&mut elapsed, &mut clock);
-    for _ in 0..MAX_DOUBLINGS {
+    for doublings in 1..=MAX_DOUBLINGS {
         idle(spin);
-        spin *= 2;
-        if elapsed() - first.reference < hz / MEASURE_PART {
+        spent += spin;
+        let passed = elapsed() - first.reference;
+        if passed < wanted {
+            spin = (FIRST_SPIN << doublings).min(left(passed, wanted, spent));
             continue;
         }
         let last = Look::best(&mut elapsed, &mut clock);
@@ -214,8 +216,17 @@ fn measure(
         if certain || reference >= hz / LONGEST_PART {
             return Some((u128::from(ticks) * u128::from(hz) / u128::from(reference)) as u64);
         }
+        wanted = hz / LONGEST_PART;
+        spin = (FIRST_SPIN << doublings).min(left(passed, wanted, spent));
     }
     None
+}
+
+/// Iterations until `wanted` has passed, and a few more, if `passed` took `spent`.
+fn left(passed: u64, wanted: u64, spent: u64) -> u64 {
+    let left =
+        u128::from(wanted.saturating_sub(passed)) * u128::from(spent) / u128::from(passed.max(1));
+    (left as u64).saturating_add(FIRST_SPIN)
 }
 
 /// Spends time without touching memory or devices.
@@ -309,6 +320,25 @@ mod tests {
         assert!(rate.is_some());
         // Four at the beginning, one for each of five loops, four at the end.
         assert_eq!(looks, 13);
+    }
+
+    #[test]
+    fn the_loop_ends_soon_after_the_reference_has_moved_enough() {
+        // Ticks of 1 ns for each.
+        for iteration in [1, 4, 50] {
+            let now = std::cell::Cell::new(0u64);
+            let pass = |ticks: u64| {
+                now.set(now.get() + ticks);
+                now.get()
+            };
+            let elapsed = || pass(20) * pm_timer::HZ / 1_000_000_000;
+            let idle = |iterations: u64| _ = pass(iterations * iteration);
+            let rate = measure(pm_timer::HZ, elapsed, || pass(1), idle).expect("it moves");
+            assert!(rate.abs_diff(1_000_000_000) < 100_000, "{rate}");
+            let took = now.get();
+            let most = 10_200_000 + 2 * FIRST_SPIN * iteration;
+            assert!((10_000_000..most).contains(&took), "{iteration}: {took}");
+        }
     }
 
     /// A machine of 2 GHz with a reference of 1 MHz, which a host takes the processor away from.
