@@ -178,8 +178,8 @@ impl Contexts {
         if let Some(binding) = self.bindings.get_mut(self.loaded) {
             return Ok(binding.session.slice(platform)?);
         }
-        let own = self.bindings.iter_mut().find(|binding| binding.valid && binding.counts(task));
-        if let Some(Binding { session, stopped, .. }) = own
+        let own = self.holders[self.place(task)];
+        if let Some(Binding { session, stopped, .. }) = self.bindings.get_mut(own)
             && session.set().groups().len() > 1
             && !session.has_ended()
             && !*stopped
@@ -196,7 +196,12 @@ impl Contexts {
     /// A register refuses.
     pub fn interrupt(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
         match self.bindings.get_mut(self.loaded) {
-            Some(binding) => Ok(binding.session.interrupt(platform)?),
+            Some(Binding { session, stopped, .. }) => {
+                session.interrupt(platform)?;
+                // Not even when the task, or another one of the set's, has the processor again.
+                *stopped |= session.was_stopped_by_overflow();
+                Ok(())
+            }
             None => Ok(()),
         }
     }

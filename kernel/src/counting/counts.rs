@@ -33,6 +33,13 @@ impl Count {
         Some(u64::try_from(scaled).unwrap_or(u64::MAX))
     }
 
+    /// The same of a count that began at `preset`, which no time gives.
+    #[must_use]
+    pub fn scaled_from(&self, preset: u64) -> Option<u64> {
+        let counted = Self { raw: self.raw.wrapping_sub(preset), ..*self };
+        Some(counted.scaled()?.wrapping_add(preset))
+    }
+
     /// Adds what lies between two of the same request.
     #[inline]
     pub(super) fn add_between(&mut self, from: &Self, to: &Self) {

@@ -122,7 +122,7 @@ impl Gate {
         own.taken += 1;
         own.depth.meet(hit);
         match own.depth.counts() {
-            true if !session.has_ended() => session.start(platform)?,
+            true if may_start(session) => session.start(platform)?,
             true => {}
             false => session.stop(platform)?,
         }
@@ -154,7 +154,7 @@ impl Gate {
         platform: &mut dyn Platform,
     ) -> Result<(), SetError> {
         let resumes = self.of_task(task).is_some_and(|own| own.depth.counts());
-        if resumes && !session.has_ended() { session.start(platform) } else { Ok(()) }
+        if resumes && may_start(session) { session.start(platform) } else { Ok(()) }
     }
 
     /// The kernel's own way is taken out of what was counted since the last time.
@@ -196,4 +196,9 @@ pub fn in_ring_0(set: &Set, which: impl Fn(usize) -> bool) -> Option<usize> {
         counts.1.selection.rings.contains(Rings::KERNEL) && which(counts.0)
     };
     Some(all.find(counts)?.0)
+}
+
+/// Whether an address lets it count: no overflow has ended that.
+fn may_start(session: &Session) -> bool {
+    !session.has_ended() && !session.was_stopped_by_overflow()
 }

@@ -299,7 +299,8 @@ impl CountRun {
     }
 }
 
-fn value(count: &Count) -> CountValue {
+/// Of a count that began at `preset`.
+fn value(count: &Count, preset: u64) -> CountValue {
     let Count { raw, counted, enabled } = *count;
-    CountValue { raw, scaled: count.scaled(), counted, enabled }
+    CountValue { raw, scaled: count.scaled_from(preset), counted, enabled }
 }

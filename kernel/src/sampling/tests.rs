@@ -151,6 +151,20 @@ fn i4_several_events_have_each_their_own_period() {
     }
 }
 
+/// A group in braces has one rate, which is that of all its members.
+#[test]
+fn i4_members_of_a_group_have_the_groups_period() {
+    for (model, mut host) in hosts() {
+        let intel = host.driver.capabilities().is_intel();
+        let (group, cycles) =
+            if intel { ("{r00c0,r00c4}", "r003c") } else { ("{r00c0,r00c2}", "r0076") };
+        let events = [event(group, 100), event(cycles, 333)];
+        let (result, _) = run(&mut host, &item(&events, 1000));
+        let periods: Vec<u64> = result.events.iter().map(|one| one.period).collect();
+        assert_eq!(periods, [100, 100, 333], "{model:?}: {:?}", result.events);
+    }
+}
+
 #[test]
 fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
     for (model, mut host) in hosts() {

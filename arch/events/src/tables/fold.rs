@@ -22,35 +22,45 @@ pub(crate) fn work() -> usize {
 pub fn folded(text: &str) -> impl Iterator<Item = u8> + Clone {
     #[cfg(test)]
     WORK.with(|work| work.set(work.get() + 1));
-    significant(text.as_bytes())
+    text.bytes().filter(|&b| !is_separator(b)).map(|b| b.to_ascii_lowercase())
 }
 
-fn significant(bytes: &[u8]) -> impl Iterator<Item = u8> + Clone {
-    bytes.iter().copied().filter(|&b| !is_separator(b)).map(|b| b.to_ascii_lowercase())
-}
-
-/// What is left of both after all that they begin with alike but for case. Nearly all names that are compared begin so, and this is less
-/// work for each byte than folding it.
-fn rest<'t>(a: &'t str, b: &'t str) -> [&'t [u8]; 2] {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let alike = a.iter().zip(b).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
-    #[cfg(test)]
-    WORK.with(|work| work.set(work.get() + 2));
-    [a, b].map(|bytes| bytes.get(alike..).unwrap_or_default())
+/// Takes the first byte that matters, in lower case.
+fn next(text: &mut &[u8]) -> Option<u8> {
+    while let [first, rest @ ..] = *text {
+        *text = rest;
+        if !is_separator(*first) {
+            return Some(first.to_ascii_lowercase());
+        }
+    }
+    None
 }
 
 /// The order of the tables: by folded spelling.
 #[must_use]
 pub fn compare(a: &str, b: &str) -> Ordering {
-    let [a, b] = rest(a, b).map(significant);
-    a.cmp(b)
+    #[cfg(test)]
+    WORK.with(|work| work.set(work.get() + 2));
+    let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
+    loop {
+        // Bytes that are alike are alike when folded: names that are neighbours begin so, and this is the least work for them.
+        if let ([first, a_rest @ ..], [other, b_rest @ ..]) = (a, b)
+            && first == other
+        {
+            (a, b) = (a_rest, b_rest);
+            continue;
+        }
+        let (first, other) = (next(&mut a), next(&mut b));
+        if first != other || first.is_none() {
+            return first.cmp(&other);
+        }
+    }
 }
 
 /// Whether two spellings mean the same name.
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
-    let [a, b] = rest(a, b).map(significant);
-    a.eq(b)
+    compare(a, b) == Ordering::Equal
 }
 
 /// Whether `text` starts with `prefix`, folded; gives what follows in `text`.

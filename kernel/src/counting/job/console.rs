@@ -172,7 +172,7 @@ impl CountRun {
         if let Some(series) = &mut self.series {
             series.begins_anew(claim, index, request.preset);
         }
-        let count = value(&now.counts()[index]);
+        let count = value(&now.counts()[index], before.preset);
         let number = self
             .held
             .iter()
@@ -237,10 +237,11 @@ fn tell(
         events: events(session)?,
         registers: Vec::new(),
     };
-    let counts = status.now.counts();
+    let (counts, requests) = (status.now.counts(), session.set().requests());
     for (index, event) in told.events.iter_mut().enumerate() {
         if telling != Telling::Names {
-            event.now = counts.get(index).map(value);
+            let preset = requests.get(index).map_or(0, |request| request.preset);
+            event.now = counts.get(index).map(|count| value(count, preset));
         }
         if telling != Telling::Everything {
             event.control = None;

@@ -103,8 +103,8 @@ impl CountRun {
                 remarks.push(METRICS_OVERFLOWED.into());
             }
             let value = |count: &Count, preset| match taken_out {
-                None => value(count),
-                Some(_) => value(&not_less(*count, preset)),
+                None => value(count, preset),
+                Some(_) => value(&not_less(*count, preset), preset),
             };
             events.push(CountedEvent {
                 event: one.event.clone(),

@@ -66,8 +66,8 @@ impl Readings {
             event: request as u32,
             changed: self.changed.len() as u32,
             tsc,
-            own: value(&own),
-            children: value(&children),
+            own: value(&own, 0),
+            children: value(&children, 0),
         };
         match self.rows.len() < self.rows.capacity() {
             true => self.rows.push(row),

@@ -61,6 +61,8 @@ pub struct Session {
     /// Overflows of each request that were acted on.
     overflows: Vec<u64>,
     running: bool,
+    /// An overflow has stopped it, and nobody has started it since.
+    stopped_by_overflow: bool,
     ended: bool,
     /// TSC up to which time is accounted for.
     since: u64,
@@ -108,6 +110,7 @@ impl Session {
             passes: 0,
             overflows: vec![0; requests],
             running: false,
+            stopped_by_overflow: false,
             ended: false,
             since: 0,
             generation: 0,
@@ -148,6 +151,12 @@ impl Session {
     #[must_use]
     pub const fn is_running(&self) -> bool {
         self.running
+    }
+
+    /// Whether an overflow has stopped it, as [`AtOverflow::Stop`] says, and nobody has started it since.
+    #[must_use]
+    pub const fn was_stopped_by_overflow(&self) -> bool {
+        self.stopped_by_overflow
     }
 
     /// Whether its last pass is over, or it was terminated.
@@ -195,6 +204,7 @@ impl Session {
         }
         self.since = platform.tsc();
         self.running = true;
+        self.stopped_by_overflow = false;
         self.plan_reading(platform.interrupts());
         Ok(self.resume(platform)?)
     }

@@ -79,7 +79,11 @@ impl Session {
         let (overflowed, released) = self.note_overflows(platform);
         match self.run.at_overflow {
             AtOverflow::Next if overflowed => self.next(platform),
-            AtOverflow::Stop if overflowed => self.stop(platform),
+            AtOverflow::Stop if overflowed => {
+                self.stop(platform)?;
+                self.stopped_by_overflow = true;
+                Ok(())
+            }
             _ if released => {
                 self.stop(platform)?;
                 self.load(self.group, platform)?;

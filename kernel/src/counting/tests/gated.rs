@@ -75,6 +75,39 @@ fn m14_a_gate_of_a_job_counts_its_task_between_its_addresses_and_nobody_else() {
     }
 }
 
+/// An overflow that ends counting ends it for the addresses as well.
+#[test]
+fn m6_m14_nothing_starts_again_after_an_overflow_that_ends_counting() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut job = gated(&["0xc0.0x00:c=1:u"]);
+        job.requests[0].every = Some(100);
+        job.at_overflow = protocol::job::count::AtOverflow::Stop;
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.place(&begins(&[0, 0, 0x3000])).unwrap();
+        let bench = &mut bench;
+        run.start(bench).unwrap();
+        run.switched(None, Some(2), bench).unwrap();
+        assert_eq!(run.trapped(START, bench).unwrap(), Some(true));
+        bench.run(Ring::User, 100);
+        assert_ne!(std::mem::take(&mut bench.found), 0, "{model:?}: it has overflowed");
+        run.interrupt(bench).unwrap();
+        bench.run(Ring::User, 50);
+        // The task loses the processor and gets it back, and meets both addresses again.
+        run.switched(Some(2), Some(0), bench).unwrap();
+        run.switched(Some(0), Some(2), bench).unwrap();
+        bench.run(Ring::User, 50);
+        for dr6 in [STOP, START] {
+            assert_eq!(run.trapped(dr6, bench).unwrap(), Some(true));
+        }
+        bench.run(Ring::User, 50);
+        run.stop(bench).unwrap();
+        let result = whole(&job, sets, vec![(0, run.finish(bench).unwrap())]);
+        let [event] = &result.events[..] else { panic!("{model:?}") };
+        assert_eq!((event.sum.raw, event.overflows), (100, Some(1)), "{model:?}");
+    }
+}
+
 /// Requests of a gated job take turns in the time that counts.
 #[test]
 fn m14_i1_requests_between_addresses_take_turns_at_ticks() {

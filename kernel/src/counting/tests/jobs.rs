@@ -245,6 +245,12 @@ fn m4_c5_a_jobs_requests_keep_their_correlate_and_their_preset() {
         let [other, from] = [0, 2].map(|index| result.events[index].sum.raw);
         assert!(other < 57_000, "{model:?}: it took turns");
         assert!((1_000_000..1_057_000).contains(&from), "{model:?}: {from}");
+        // What it counted is scaled, and what it counted from is not.
+        let sum = &result.events[2].sum;
+        let scaled = sum.scaled.expect("it had a counter");
+        let counted = u128::from(sum.raw - 1_000_000) * u128::from(sum.enabled);
+        let expected = 1_000_000 + (counted / u128::from(sum.counted)) as u64;
+        assert!(scaled.abs_diff(expected) <= 1, "{model:?}: {scaled}, {expected}");
     }
 }
 
@@ -252,16 +258,22 @@ fn m4_c5_a_jobs_requests_keep_their_correlate_and_their_preset() {
 #[test]
 fn m6_a_job_does_at_an_overflow_what_it_says() {
     for (model, mut bench, driver, known) in machines() {
-        let mut sum = |at_overflow| {
+        let mut sum = |at_overflow, bind: &Bind| {
             let every = CountRequest { every: Some(10_000), ..event("0xc0.0x00:c=1:u") };
-            let job = count::Count { at_overflow, ..item(vec![every], 0) };
+            let bind = bind.clone();
+            let job = count::Count { at_overflow, bind, ..item(vec![every], 0) };
             let result = run(&job, &mut bench, &driver, &known);
             (result.events[0].sum.raw, result.events[0].overflows)
         };
-        assert_eq!(sum(count::AtOverflow::Same), (57_000, Some(5)), "{model:?}");
+        let all = Bind::System;
+        assert_eq!(sum(count::AtOverflow::Same, &all), (57_000, Some(5)), "{model:?}");
         // One group: the next one is the same, in another pass.
-        assert_eq!(sum(count::AtOverflow::Next), (57_000, Some(5)), "{model:?}");
-        assert_eq!(sum(count::AtOverflow::Stop), (10_000, Some(1)), "{model:?}");
+        assert_eq!(sum(count::AtOverflow::Next, &all), (57_000, Some(5)), "{model:?}");
+        // It has stopped for good, although tasks that it follows get the processor again.
+        for bind in [all, Bind::Tasks(vec![0])] {
+            let counted = sum(count::AtOverflow::Stop, &bind);
+            assert_eq!(counted, (10_000, Some(1)), "{model:?}: {bind:?}");
+        }
     }
 }
 

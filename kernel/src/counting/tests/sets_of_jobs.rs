@@ -222,6 +222,40 @@ fn i7_parts_of_processors_add_up_each_scaled_by_its_own_time() {
     assert_eq!(event.tasks.iter().map(|task| task.raw).collect::<Vec<_>>(), [9, 5, 3]);
 }
 
+/// A child that has a set of its own beside its parent's: its ticks are that set's.
+#[test]
+fn c3_i1_a_childs_own_set_takes_turns_at_the_childs_ticks() {
+    for (model, mut bench, driver, known) in machines() {
+        let parent = ("parent", Bind::Tasks(vec![0]), false);
+        let mut job = item(&[parent, ("child", Bind::Tasks(vec![2]), false)]);
+        job.workload.tasks[1].cpu = None;
+        let many = driver.capabilities().general.count_ones() as usize + 1;
+        let turns = CountRequest { event: "0xc0.0x00:c=1:u".into(), ..CountRequest::default() };
+        job.sets[1].requests = vec![turns; many];
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        run.created(0, None);
+        run.created(1, None);
+        run.created(2, Some(0));
+        for task in [0, 2, 2, 0, 2, 2] {
+            run.switched(None, Some(task), &mut bench).unwrap();
+            bench.run(Ring::User, 1_000);
+            run.switched(Some(task), None, &mut bench).unwrap();
+            run.tick(Some(task), &mut bench).unwrap();
+        }
+        let result = whole(&job, sets, vec![(0, run.finish(&mut bench).unwrap())]);
+        let [parent, child] = &result.sets[..] else { panic!("{model:?}") };
+        assert_eq!((parent.passes, child.groups, child.passes), (0, 2, 2), "{model:?}");
+        assert_eq!(parent.events[0].sum.raw, 2_000, "{model:?}");
+        for event in &child.events {
+            let CountValue { scaled, counted, enabled, .. } = event.sum;
+            assert_eq!((scaled, enabled), (Some(4_000), 4_000), "{model:?}: {event:?}");
+            assert!(counted > 0, "{model:?}: {event:?}");
+        }
+    }
+}
+
 /// Sets of tasks take turns within the time of their task alone, and its counts are the set's.
 #[test]
 fn c3_i1_sets_of_two_tasks_take_turns_each_in_its_tasks_time() {

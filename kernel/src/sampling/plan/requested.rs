@@ -6,8 +6,19 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::Capabilities;
+use events::parse::parse_list;
+use events::request::{Item, Request};
 use protocol::job::sampling::{Rate, Sampling};
 use protocol::record::Uncounted;
+
+/// Whether this text is of several events, one of which is `event`: a group in braces or a list.
+fn holds(text: &str, event: &str) -> bool {
+    let named = |request: &Request| {
+        request.text == event || request.attributes.label.as_deref() == Some(event)
+    };
+    let requests = |items: Vec<Item>| items.into_iter().flat_map(|item| item.requests);
+    parse_list(text).is_ok_and(|items| requests(items).any(|request| named(&request)))
+}
 
 /// The events of an item, with those that instruction-based sampling takes as what counts beside it.
 pub(super) struct Requested<'a> {
@@ -60,7 +71,9 @@ impl<'a> Requested<'a> {
     pub(super) fn rate(&self, item: &Sampling, number: usize, event: &str) -> Rate {
         let sampled = || item.events.iter().filter(|one| !self.beside.contains(&&one.event));
         let by_text = sampled().find(|one| one.event == event);
-        let found = by_text.or_else(|| sampled().nth(number)).or_else(|| sampled().next_back());
+        let by_member = || sampled().find(|one| holds(&one.event, event));
+        let by_number = || sampled().nth(number).or_else(|| sampled().next_back());
+        let found = by_text.or_else(by_member).or_else(by_number);
         found.map_or(Rate::Period(1), |one| one.rate)
     }
 
