@@ -91,6 +91,8 @@ pub struct Capabilities {
     pub general: u32,
     /// Their width in bits.
     pub general_bits: u32,
+    /// General-purpose counters that can count unhalted cycles, as a bitmap: all but for AMD's family 15h.
+    pub cycles: u32,
     /// Fixed-function counters, as a bitmap.
     pub fixed: u32,
     /// Their width in bits.
@@ -188,6 +190,7 @@ impl Capabilities {
             version,
             general: 0,
             general_bits: 0,
+            cycles: u32::MAX,
             fixed: 0,
             fixed_bits: 0,
             events: 0,
