@@ -2,7 +2,8 @@
 
 use crate::registers::Recorded;
 use arch::cpu::Topology;
-use arch::pmu::leaves;
+use arch::msr::Msr;
+use arch::pmu::{Registers as _, find, leaves};
 use recorded::cores;
 
 /// AMD's family 15h: firmware gives ids from 0x10 on, on socket G34 from 0x20 on, and leaf 1 keeps the initial ones.
@@ -32,4 +33,27 @@ fn i7_other_recorded_processors_keep_the_apic_id_of_leaf_1() {
         let has_levels = core.leaves.answer(0xb, 0)[1] != 0;
         assert!(topology.apic_id == initial || has_levels, "{}: {topology:?}", core.name);
     }
+}
+
+/// IA32_PERF_CAPABILITIES is not recorded: each core gets the format that its microarchitecture has.
+#[test]
+fn s1_precise_samples_of_silvermont_and_goldmont_take_counter_0_alone() {
+    const PERF_CAPABILITIES: Msr = Msr(0x345);
+    let counters = |name: &str, format: u64| {
+        let of_name = cores::all().iter().filter(|core| core.name.contains(name));
+        let each = of_name.map(|core| {
+            let mut registers = Recorded::new(&core.leaves);
+            registers.wrmsr(PERF_CAPABILITIES, format << 8 | 0xc1).unwrap();
+            find(&mut registers).unwrap().pebs_counters()
+        });
+        // One of them has no debug store.
+        let mut all: Vec<u32> = each.filter(|counters| *counters != 0).collect();
+        all.dedup();
+        all
+    };
+    assert_eq!(counters("atom-silvermont", 2), [1]);
+    assert_eq!(counters("atom-airmont", 2), [1]);
+    assert_eq!(counters("atom-goldmont-intel", 3), [1]);
+    assert_eq!(counters("atom-goldmont-plus", 3), [0xf]);
+    assert_eq!(counters("skylake", 3), [0xf]);
 }

@@ -11,7 +11,7 @@ pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 use super::access::{Registers, leaves};
 use super::data_source::Words;
 use super::errata::{self, Effect, Erratum};
-use super::pebs::{Format, Groups, Offer};
+use super::pebs::{Format, Groups, Offer, counters_of};
 use super::registers::PerfCapabilities;
 use crate::cpu::{CoreType, Identity, Vendor};
 use crate::msr::{self, Msr};
@@ -125,6 +125,8 @@ pub struct Capabilities {
     pub ibs_erratum_420: bool,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
+    /// General-purpose counters that the processor's model lets write records into the debug store, as a bitmap.
+    pub pebs_model: u32,
     /// Architectural PEBS, where leaf 0x23 has its sub-leaves; in place of the debug store.
     pub architectural_pebs: Option<Offer>,
     /// What records and samples say of data accesses, and how.
@@ -166,6 +168,9 @@ impl Capabilities {
             _ => intel::read(registers),
         }?;
         seen.core_type = identity.core_type;
+        if identity.family == 6 {
+            seen.pebs_model = counters_of(identity.model);
+        }
         seen.memory = match (identity.vendor, identity.family) {
             (Vendor::Amd, family) => Words::of_amd(family, seen.ibs.unwrap_or(0)),
             (_, 6) => Words::of_intel(identity.model, identity.core_type),
@@ -207,6 +212,7 @@ impl Capabilities {
             ibs: None,
             ibs_erratum_420: false,
             pebs: false,
+            pebs_model: u32::MAX,
             architectural_pebs: None,
             memory: Words::default(),
             call_stacks: false,
@@ -279,7 +285,7 @@ impl Capabilities {
         match (self.pebs_format(), self.architectural_pebs) {
             (None, _) => 0,
             (Some(_), Some(offered)) => offered.general & self.general,
-            (Some(format), None) => format.counters(self.general),
+            (Some(format), None) => format.counters(self.general) & self.pebs_model,
         }
     }
 
