@@ -2,6 +2,7 @@
 
 use crate::registers::Recorded;
 use arch::cpu::Topology;
+use arch::memory::mtrr::has_top_of_memory;
 use arch::msr::Msr;
 use arch::pmu::{Registers as _, find, leaves};
 use recorded::cores;
@@ -32,6 +33,19 @@ fn i7_other_recorded_processors_keep_the_apic_id_of_leaf_1() {
         let initial = core.leaves.answer(1, 0)[1] >> 24;
         let has_levels = core.leaves.answer(0xb, 0)[1] != 0;
         assert!(topology.apic_id == initial || has_levels, "{}: {topology:?}", core.name);
+    }
+}
+
+/// SYSCFG may force memory above 4 GiB to be cached; a processor whose bit is not looked at loses it.
+#[test]
+fn memory_above_4_gib_is_asked_for_on_each_amd_with_syscfg_and_on_hygon() {
+    let makers = ["amd-k8", "amd-k10", "amd-bulldozer", "amd-jaguar", "amd-zen", "hygon"];
+    let makers = [&makers[..], &["amd-bobcat"]].concat();
+    for core in cores::all() {
+        let has = has_top_of_memory(&leaves(&Recorded::new(&core.leaves)));
+        let expected = makers.iter().any(|maker| core.name.starts_with(maker));
+        let is_guest = core.leaves.answer(1, 0)[2] >> 31 != 0;
+        assert_eq!(has, expected && !is_guest, "{}", core.name);
     }
 }
 
