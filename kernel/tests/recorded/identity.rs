@@ -1,5 +1,6 @@
 //! What the firmware reads of processors that do not say it where others do.
 
+use crate::outcome::Outcome;
 use crate::registers::Recorded;
 use arch::cpu::Topology;
 use arch::memory::mtrr::has_top_of_memory;
@@ -71,3 +72,25 @@ fn s1_precise_samples_of_silvermont_and_goldmont_take_counter_0_alone() {
     assert_eq!(counters("atom-goldmont-plus", 3), [0xf]);
     assert_eq!(counters("skylake", 3), [0xf]);
 }
+
+/// Their leaf 0xA is as Intel's, and their codes are others (Linux, `arch/x86/events/zhaoxin/core.c`).
+#[test]
+fn i11_zhaoxin_and_via_count_cycles_on_fixed_counters_and_no_event_by_a_code_of_intels() {
+    let made = |core: &&cores::Core| {
+        ["zhaoxin", "via-isaiah"].iter().any(|maker| core.name.starts_with(maker))
+    };
+    let mut seen = 0;
+    for core in cores::all().iter().filter(made) {
+        let has = find(&mut Recorded::new(&core.leaves)).unwrap();
+        assert_eq!((has.events, has.coded, has.cycles), (7, 2, 0), "{}", core.name);
+        let counted = |names: &[&str]| Outcome::with(&core.leaves, names).pmu.unwrap().generic;
+        assert_eq!(counted(&["instructions", "cycles", "ref-cycles-fixed"]), 3, "{}", core.name);
+        assert_eq!(counted(&["branches", "branch-misses", "cache-misses"]), 0, "{}", core.name);
+        seen += 1;
+    }
+    assert_eq!(seen, 10);
+    let intel = find(&mut Recorded::new(&cores::named(SKYLAKE).unwrap().leaves)).unwrap();
+    assert_eq!((intel.coded, intel.cycles), (u32::MAX, u32::MAX));
+}
+
+const SKYLAKE: &str = "intel-x86-64-skylake-intel-core-i7-6700k-cpu";

@@ -91,7 +91,8 @@ pub struct Capabilities {
     pub general: u32,
     /// Their width in bits.
     pub general_bits: u32,
-    /// General-purpose counters that can count unhalted cycles, as a bitmap: all but for AMD's family 15h.
+    /// General-purpose counters that can count unhalted cycles, as a bitmap: all, but for AMD's family 15h and for Zhaoxin's and
+    /// VIA's processors.
     pub cycles: u32,
     /// Fixed-function counters, as a bitmap.
     pub fixed: u32,
@@ -99,6 +100,9 @@ pub struct Capabilities {
     pub fixed_bits: u32,
     /// Intel's architectural events that are available, by their bit in leaf 0xA EBX and 0x23.3 EAX.
     pub events: u32,
+    /// Those of which Intel's codes for general-purpose counters hold, available or not: all on Intel's processors, and
+    /// instructions alone on Zhaoxin's and VIA's.
+    pub coded: u32,
     /// IA32_PERF_CAPABILITIES; empty where there is none.
     pub perf: PerfCapabilities,
     /// Whether IA32_PERF_CAPABILITIES exists: leaf 1 ECX\[15\].
@@ -199,6 +203,7 @@ impl Capabilities {
             fixed: 0,
             fixed_bits: 0,
             events: 0,
+            coded: u32::MAX,
             perf: PerfCapabilities::empty(),
             pdcm: false,
             any_thread: false,
