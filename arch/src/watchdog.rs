@@ -115,10 +115,11 @@ const TRIES: u64 = 4 * AGAIN;
 /// then the last general-purpose ones, which events need least, and of these at first those that can count cycles.
 fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
     let fixed = [2, 1].map(Counter::Fixed).into_iter().filter(|&counter| has.has(counter));
-    let mut generals: alloc::vec::Vec<Counter> = has.generals().collect();
-    generals.reverse();
-    generals.sort_by_key(|counter| has.cycles & counter.bit() as u32 == 0);
-    fixed.chain(generals).collect::<alloc::vec::Vec<_>>().into_iter()
+    let parts = [has.general & has.cycles, has.general & !has.cycles];
+    let generals = parts
+        .into_iter()
+        .flat_map(|part| (0..32).rev().filter(move |n| part & 1 << n != 0).map(Counter::General));
+    fixed.chain(generals)
 }
 
 impl Watchdog {

@@ -125,7 +125,7 @@ pub(super) fn measure(context: &mut Context, report: &mut dyn FnMut(Measured)) -
     if let Some(bound) = note(Measured::new("skew.counters", "instructions", values)) {
         bounds.skew = bound;
     }
-    if context.has().has(Counter::Fixed(1)) && context.has_cycles() {
+    if context.has().has(Counter::Fixed(1)) {
         let cycles = [(Counter::Fixed(1), INSTRUCTIONS), (context.first(), context.cycles())];
         let values = (0..RUNS).filter_map(|_| apart(context, &cycles).ok()).collect();
         if let Some(bound) = note(Measured::new("skew.cycles", "cycles", values)) {

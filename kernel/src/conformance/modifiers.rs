@@ -2,7 +2,6 @@
 
 use super::check::{Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
-use super::events::CYCLES;
 use super::machine::Work;
 use arch::pmu::Selection;
 use arch::pmu::workload::Ring0Code;
@@ -44,9 +43,6 @@ fn counter_mask(context: &mut Context) -> Outcome {
 }
 
 fn counter_mask_of_one(context: &mut Context) -> Outcome {
-    if !context.has_cycles() {
-        return Ok(Finding::skip(CYCLES));
-    }
     let masked = Selection { cmask: 1, ..INSTRUCTIONS };
     let list = [(context.first(), masked), (context.second(), context.cycles())];
     let seen = context.count(&list, work())?;
@@ -54,9 +50,6 @@ fn counter_mask_of_one(context: &mut Context) -> Outcome {
 }
 
 fn invert(context: &mut Context) -> Outcome {
-    if !context.has_cycles() {
-        return Ok(Finding::skip(CYCLES));
-    }
     let inverted = Selection { cmask: NEVER, invert: true, ..INSTRUCTIONS };
     let list = [(context.first(), inverted), (context.second(), context.cycles())];
     let seen = context.count(&list, work())?;

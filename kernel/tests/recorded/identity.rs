@@ -82,7 +82,7 @@ fn i11_zhaoxin_and_via_count_cycles_on_fixed_counters_and_no_event_by_a_code_of_
     let mut seen = 0;
     for core in cores::all().iter().filter(made) {
         let has = find(&mut Recorded::new(&core.leaves)).unwrap();
-        assert_eq!((has.events, has.coded, has.cycles), (7, 2, 0), "{}", core.name);
+        assert_eq!((has.events, has.coded(), has.cycles), (7, 2, 0), "{}", core.name);
         let counted = |names: &[&str]| Outcome::with(&core.leaves, names).pmu.unwrap().generic;
         assert_eq!(counted(&["instructions", "cycles", "ref-cycles-fixed"]), 3, "{}", core.name);
         assert_eq!(counted(&["branches", "branch-misses", "cache-misses"]), 0, "{}", core.name);
@@ -90,7 +90,7 @@ fn i11_zhaoxin_and_via_count_cycles_on_fixed_counters_and_no_event_by_a_code_of_
     }
     assert_eq!(seen, 10);
     let intel = find(&mut Recorded::new(&cores::named(SKYLAKE).unwrap().leaves)).unwrap();
-    assert_eq!((intel.coded, intel.cycles), (u32::MAX, u32::MAX));
+    assert_eq!((intel.coded(), intel.cycles), (u32::MAX, u32::MAX));
 }
 
 const SKYLAKE: &str = "intel-x86-64-skylake-intel-core-i7-6700k-cpu";

@@ -30,7 +30,7 @@ const PEBS_COUNTERS: u32 = 1 << 5;
 /// PERF_CAPABILITIES\[11:8\] of architectural PEBS.
 const ARCHITECTURAL: u8 = 0xf;
 /// Bit 1 of the architectural events: instructions retired.
-const INSTRUCTIONS: u32 = 1 << 1;
+pub(super) const INSTRUCTIONS: u32 = 1 << 1;
 /// Bit 3 of the fixed counters: slots.
 const SLOTS: u32 = 1 << 3;
 
@@ -157,7 +157,6 @@ fn other_codes(registers: &dyn Registers, seen: &mut Capabilities) {
         .iter()
         .fold(0, |bits, (counter, event)| bits | (seen.fixed >> counter & 1) << event);
     seen.events &= fixed | INSTRUCTIONS;
-    seen.coded = INSTRUCTIONS;
     seen.cycles = 0;
 }
 

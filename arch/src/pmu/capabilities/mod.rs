@@ -91,8 +91,8 @@ pub struct Capabilities {
     pub general: u32,
     /// Their width in bits.
     pub general_bits: u32,
-    /// General-purpose counters that can count unhalted cycles, as a bitmap: all, but for AMD's family 15h and for Zhaoxin's and
-    /// VIA's processors.
+    /// General-purpose counters that can count unhalted cycles, as a bitmap: all, but for AMD's family 15h. None on Zhaoxin's and
+    /// VIA's processors, whose codes are not Intel's.
     pub cycles: u32,
     /// Fixed-function counters, as a bitmap.
     pub fixed: u32,
@@ -100,9 +100,6 @@ pub struct Capabilities {
     pub fixed_bits: u32,
     /// Intel's architectural events that are available, by their bit in leaf 0xA EBX and 0x23.3 EAX.
     pub events: u32,
-    /// Those of which Intel's codes for general-purpose counters hold, available or not: all on Intel's processors, and
-    /// instructions alone on Zhaoxin's and VIA's.
-    pub coded: u32,
     /// IA32_PERF_CAPABILITIES; empty where there is none.
     pub perf: PerfCapabilities,
     /// Whether IA32_PERF_CAPABILITIES exists: leaf 1 ECX\[15\].
@@ -203,7 +200,6 @@ impl Capabilities {
             fixed: 0,
             fixed_bits: 0,
             events: 0,
-            coded: u32::MAX,
             perf: PerfCapabilities::empty(),
             pdcm: false,
             any_thread: false,
@@ -256,6 +252,13 @@ impl Capabilities {
     #[must_use]
     pub fn has_global(&self) -> bool {
         self.version >= 2 && self.global
+    }
+
+    /// Architectural events of which Intel's codes hold on general-purpose counters, available or not: all on Intel's processors,
+    /// and instructions alone on Zhaoxin's and VIA's.
+    #[must_use]
+    pub fn coded(&self) -> u32 {
+        if self.cycles == 0 { intel::INSTRUCTIONS } else { u32::MAX }
     }
 
     /// Intel's full-width writes.
