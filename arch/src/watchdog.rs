@@ -93,12 +93,13 @@ static ARMED: Armed = Armed::idle();
 /// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
 /// Clocks not Halted, PMCx076 (AMD PPR).
 ///
-/// Where nothing counts cycles, instructions do: a limit in instructions ends code as well, if later.
-fn cycles(has: &Capabilities) -> Selection {
+/// Where nothing counts cycles, or not this counter, instructions do: a limit in instructions ends code as well, if later.
+fn cycles(has: &Capabilities, counter: u8) -> Selection {
     let code = if has.is_intel() { 0x3c } else { 0x76 };
     let dead =
         |fault: &Fault| matches!(fault, Fault::Event { event, umask: 0, .. } if *event == code);
-    let code = if has.faults.iter().any(dead) { 0xc0 } else { code };
+    let cannot = has.cycles & 1 << counter == 0 || has.faults.iter().any(dead);
+    let code = if cannot { 0xc0 } else { code };
     Selection::of(code, 0).with_interrupt()
 }
 
@@ -111,12 +112,14 @@ const AGAIN: u64 = 8;
 const TRIES: u64 = 4 * AGAIN;
 
 /// Counters in the order of choice: Intel's fixed counters of reference cycles, which pass as the TSC does, and of core cycles;
-/// then the last general-purpose ones, which events need least.
+/// then the last general-purpose ones, which events need least, and of these at first those that can count cycles.
 fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
     let fixed = [2, 1].map(Counter::Fixed).into_iter().filter(|&counter| has.has(counter));
-    let mut generals: alloc::vec::Vec<Counter> = has.generals().collect();
-    generals.reverse();
-    fixed.chain(generals).collect::<alloc::vec::Vec<_>>().into_iter()
+    let parts = [has.general & has.cycles, has.general & !has.cycles];
+    let generals = parts
+        .into_iter()
+        .flat_map(|part| (0..32).rev().filter(move |n| part & 1 << n != 0).map(Counter::General));
+    fixed.chain(generals)
 }
 
 impl Watchdog {
@@ -144,7 +147,7 @@ impl Watchdog {
         let has = driver.capabilities().clone();
         let selection = match counter {
             Counter::Fixed(_) => Selection::of(0, 0).with_interrupt(),
-            Counter::General(_) => cycles(&has),
+            Counter::General(counter) => cycles(&has, counter),
         };
         driver.program(registers, counter, &selection)?;
         let layout = *driver.layout();

@@ -53,6 +53,12 @@ impl Architectural {
         }
     }
 
+    /// Whether Intel's code means it on this processor.
+    #[must_use]
+    pub fn is_coded(&self, processor: &Processor) -> bool {
+        processor.vendor == Vendor::Intel && processor.coded_events >> self.index & 1 == 1
+    }
+
     /// The code for a general-purpose counter.
     #[must_use]
     pub fn way(&self, vendor: Vendor) -> Way {

@@ -42,6 +42,9 @@ pub struct Processor {
     pub fixed_width: u8,
     /// Bit i: architectural event i is available. See [`available_events`].
     pub architectural_events: u32,
+    /// Bit i: on general-purpose counters, Intel's code of architectural event i counts it. Other makers' processors with
+    /// CPUID.0AH have codes of their own.
+    pub coded_events: u32,
     /// Counting for both hyper-threads: versions 3 and 4, and later unless CPUID.0AH:EDX\[15\] says
     /// no.
     pub any_thread: bool,
@@ -104,6 +107,7 @@ impl Processor {
             fixed_counters: low_bits(fixed_counters.min(16)) as u32,
             fixed_width: 48,
             architectural_events: if fixed_counters > 3 { 0xff } else { 0x7f },
+            coded_events: u32::MAX,
             any_thread: matches!(version, 3 | 4),
             umask2: version >= 6,
             equal: version >= 6,

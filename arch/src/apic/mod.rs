@@ -1,10 +1,12 @@
 //! The local APIC, in whichever mode the machine offers: x2APIC where it can, xAPIC else.
 
 mod command;
+mod found;
 mod registers;
 mod timer;
 
 pub use command::{OutOfReach, send, send_init, send_nmi, send_startup};
+pub use found::found_id;
 pub use registers::{Mode, Register};
 pub use timer::{Timer, timer_hz};
 

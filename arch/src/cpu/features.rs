@@ -1,6 +1,6 @@
 //! Switching on what snippets may use and what the firmware needs.
 
-use super::{Cpuid, Identity, Vendor, native};
+use super::{Cpuid, Identity, Vendor, c1e, native};
 use crate::msr;
 use raw_cpuid::CpuIdReader as _;
 use x86_64::registers::control::{Cr0, Cr0Flags, Cr4, Cr4Flags};
@@ -16,8 +16,9 @@ pub fn has_giant_pages(cpuid: &impl Cpuid) -> bool {
 
 /// Switches on SSE and, where the processor has them, the states that XSAVE manages (AVX, AVX-512, AMX
 /// and whatever else it names), global pages, and write protection in ring 0. Makes PAT entry 1
-/// write-combining and entry 2 write-through. Makes LFENCE serialising on AMD. Ring 0 may use the pages of ring 3, which
-/// the boot loader's firmware may have switched off: a snippet of ring 3 lies between code of ring 0. Machine checks are exceptions.
+/// write-combining and entry 2 write-through. Makes LFENCE serialising on AMD, and lets its old processors halt without C1E. Ring 0
+/// may use the pages of ring 3, which the boot loader's firmware may have switched off: a snippet of ring 3 lies between code of ring
+/// 0. Machine checks are exceptions.
 ///
 /// Returns the state components that are on, as in XCR0.
 ///
@@ -43,6 +44,7 @@ pub unsafe fn enable(identity: &Identity) -> u64 {
         memory_types();
         if identity.vendor == Vendor::Amd {
             serialise_lfence();
+            c1e::switch_off(identity.family);
         }
         enable_xsave()
     }

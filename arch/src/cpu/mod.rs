@@ -1,6 +1,7 @@
 //! The processor: what it is ([`identity`]), what it can do and what of that is switched on
 //! ([`features`]), what lies beneath ([`hypervisor`]), and the state beyond the general registers ([`extended`]).
 
+mod c1e;
 pub mod extended;
 pub mod features;
 pub mod hypervisor;

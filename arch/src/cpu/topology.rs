@@ -63,10 +63,11 @@ impl Topology {
         const HTT: u32 = 1 << 28;
         let leaf = cpuid.cpuid1(1);
         let threads = if leaf.edx & HTT != 0 { (leaf.ebx >> 16 & 0xff).max(1) } else { 1 };
-        let per_core = if has_leaf(cpuid, 0x8000_001e) {
-            (cpuid.cpuid1(0x8000_001e).ebx >> 8 & 0xff) + 1
+        let (own, per_core) = if has_leaf(cpuid, 0x8000_001e) {
+            let extended = cpuid.cpuid1(0x8000_001e);
+            (extended.eax, (extended.ebx >> 8 & 0xff) + 1)
         } else {
-            1
+            (0, 1)
         };
         // Leaf 1 counts ids, not threads. AMD's 0x80000008 ECX[15:12] has the bits, if it is not 0 (APM vol. 3, E.4.7).
         let bits = |count: u32| count.next_power_of_two().trailing_zeros();
@@ -75,7 +76,9 @@ impl Topology {
             false => 0,
         };
         Self {
-            apic_id: leaf.ebx >> 24,
+            // Leaf 1 has the initial id, AMD's leaf the one that firmware gave (APM vol. 3, Fn8000_001E_EAX; Linux,
+            // `parse_8000_001e`). It is filled on some of family 15h without TOPOEXT too, and 0 where it is reserved.
+            apic_id: if own == 0 { leaf.ebx >> 24 } else { own },
             threads_per_core: per_core,
             threads_per_package: threads,
             core_bits: bits(per_core),

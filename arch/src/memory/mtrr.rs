@@ -2,9 +2,9 @@
 //! `mtrr_trim_uncached_memory`). Whatever lies there is slower by a factor of a hundred. SDM vol. 3, 11.11; AMD APM vol. 2, 7.7 and 7.9.
 
 use super::Region;
-use crate::cpu::native;
+use crate::cpu::{Cpuid, native};
 use crate::msr::{self, Msr};
-use raw_cpuid::CpuIdReader;
+use raw_cpuid::CpuIdReader as _;
 
 /// IA32_MTRRCAP: bits 7:0 are the number of variable ranges; processors have 8 to 10.
 const CAPABILITIES: Msr = Msr(0xfe);
@@ -19,7 +19,7 @@ const VALID: u64 = 1 << 11;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 /// The type of memory that is cached as usual.
 const WRITE_BACK: u8 = 6;
-/// AMD: SYSCFG, of which both bits make memory from 4 GiB to TOM2 write-back by default; and TOM2.
+/// AMD and Hygon: SYSCFG, of which both bits make memory from 4 GiB to TOM2 write-back by default; and TOM2.
 const SYSCFG: Msr = Msr(0xc001_0010);
 const TOM2_WRITE_BACK: u64 = 1 << 21 | 1 << 22;
 const TOM2: Msr = Msr(0xc001_001d);
@@ -27,6 +27,19 @@ const TOM2_ADDRESS: u64 = 0x000f_ffff_ff80_0000;
 const FOUR_GIB: u64 = 4 << 30;
 /// What is below is told by the fixed ranges, and not used.
 const LOWEST: u64 = 1 << 20;
+
+/// Whether the processor has SYSCFG: AMD's and Hygon's from family 0FH on, whose first revisions have the bits as zeros (Linux,
+/// `amd_special_default_mtrr`). A hypervisor may not have the register, and nothing takes an exception yet.
+#[must_use]
+pub fn has_top_of_memory(cpuid: &impl Cpuid) -> bool {
+    const HYPERVISOR: u32 = 1 << 31;
+    const FAMILY_15_AND_LATER: u32 = 0xf;
+    let makers = [*b"Auth", *b"Hygo"].map(u32::from_le_bytes);
+    let leaf = cpuid.cpuid1(1);
+    makers.contains(&cpuid.cpuid1(0).ebx)
+        && leaf.eax >> 8 & 0xf == FAMILY_15_AND_LATER
+        && leaf.ecx & HYPERVISOR == 0
+}
 
 /// What the registers say of the memory from 1 MiB on.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +61,7 @@ impl Mtrrs {
         let cpuid = native();
         let leaf = cpuid.cpuid1(1);
         let has = leaf.edx & 1 << 12 != 0;
-        // "Auth", from the first processor with SYSCFG's bits on; a hypervisor may not have the registers.
-        let is_amd = cpuid.cpuid1(0).ebx == u32::from_le_bytes(*b"Auth");
-        let has_top = is_amd && leaf.eax >> 20 & 0xff != 0 && leaf.ecx >> 31 == 0;
+        let has_top = has_top_of_memory(&cpuid);
         // SAFETY: CPUID says that the processor has the registers; reading has no effect.
         has.then(|| Self::from(|number| unsafe { msr::read(number) }, has_top)).flatten()
     }

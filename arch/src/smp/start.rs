@@ -187,7 +187,9 @@ impl Signals for Wire<'_> {
 pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
     // SAFETY: stored, and leaked, before anybody was called.
     let plan = unsafe { &*PLAN.load(Ordering::Acquire) };
-    let apic_id = Topology::read(&native()).apic_id;
+    let by_cpuid = Topology::read(&native()).apic_id;
+    // SAFETY: the firmware's tables are in use, which map physical memory.
+    let apic_id = unsafe { apic::found_id(by_cpuid) };
     let called = plan.called.iter().find(|called| called.apic_id == apic_id);
     let Some(called) = called.filter(|called| called.arrival.arrive()) else {
         power::stop();

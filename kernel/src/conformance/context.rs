@@ -138,7 +138,12 @@ impl Context<'_> {
 
     /// Core cycles, in this processor's code.
     pub fn cycles(&self) -> Selection {
-        if self.has().is_intel() { Selection::of(0x3c, 0) } else { Selection::of(0x76, 0) }
+        match (self.has().is_intel(), self.has().cycles) {
+            // Zhaoxin and VIA (Linux, `arch/x86/events/zhaoxin/core.c`).
+            (true, 0) => Selection::of(0x82, 0),
+            (true, _) => Selection::of(0x3c, 0),
+            (false, _) => Selection::of(0x76, 0),
+        }
     }
 
     /// Retired branches, if there is such an event.
@@ -154,7 +159,7 @@ impl Context<'_> {
     /// An architectural event by its bit, on AMD another one that every processor has.
     pub fn architectural(&self, bit: u32, intel: Selection, amd: Selection) -> Option<Selection> {
         match self.has().is_intel() {
-            true => (self.has().events & 1 << bit != 0).then_some(intel),
+            true => (self.has().events & self.has().coded() & 1 << bit != 0).then_some(intel),
             false => Some(amd),
         }
     }

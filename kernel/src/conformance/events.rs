@@ -56,7 +56,12 @@ const WIDEST: u64 = 16;
 fn cycles(context: &mut Context) -> Outcome {
     let event = context.cycles();
     let mut all = All::of("cycles on each counter, at least a 16th of the instructions");
-    for counter in context.has().generals() {
+    // None: by another code.
+    let able = match context.has().cycles {
+        0 => u32::MAX,
+        some => some,
+    };
+    for counter in context.has().generals().filter(|counter| counter.bit() & u64::from(able) != 0) {
         let seen = context.count(&[(counter, event)], Work::kernel(Ring0Code::Loop, TURNS))?[0];
         let least = 2 * TURNS / WIDEST;
         all.that(seen >= least, format_args!("{counter}: {seen}, less than {least}"));

@@ -80,6 +80,7 @@ impl<'a> Known<'a> {
         processor.fixed_counters = fixed;
         processor.fixed_width = has.fixed_bits as u8;
         processor.architectural_events = has.events;
+        processor.coded_events = has.coded();
         processor.any_thread = has.any_thread;
         processor.umask2 = has.umask2;
         processor.equal = has.equal;

@@ -1,6 +1,7 @@
 //! What the boot loader handed over, in a form that outlives its page tables.
 
 use arch::acpi::{self, domains::Near};
+use arch::apic;
 use arch::cpu::{Topology, native};
 use arch::memory::{Frames, Handover, Mapped, Region, Space, layout, mtrr::Mtrrs, space};
 use arch::smp::LOW_BYTES;
@@ -151,7 +152,8 @@ impl Handed {
 
     /// Gives out memory that is near to this processor before other memory, where the machine's tables tell of several domains.
     pub fn find_near(&mut self) {
-        let id = Topology::read(&native()).apic_id;
+        // SAFETY: ring 0, and physical memory is mapped.
+        let id = unsafe { apic::found_id(Topology::read(&native()).apic_id) };
         // SAFETY: the boot loader found the root pointer; physical memory is mapped.
         let near = self.rsdp.and_then(|rsdp| unsafe { acpi::near(rsdp, id) });
         self.near = near.filter(|near| near.domains > 1);

@@ -153,7 +153,8 @@ fn contiguous(range: &Range<u64>, bytes: u64) -> Option<(u64, u64)> {
 fn clock(counters: &mut Counters) -> (Clock, FactsTimer) {
     if let Some(driver) = &mut counters.driver {
         let code = if driver.capabilities().is_intel() { 0x3c } else { 0x76 };
-        let general = driver.capabilities().generals().next();
+        let able = |one: &Counter| one.bit() & u64::from(driver.capabilities().cycles) != 0;
+        let general = driver.capabilities().generals().find(able);
         let fixed = Some(Counter::Fixed(1)).filter(|one| driver.capabilities().has(*one));
         for counter in [fixed, general].into_iter().flatten() {
             let registers = &mut counters.registers;

@@ -3,6 +3,7 @@
 
 mod bits;
 mod emulated;
+mod identity;
 mod outcome;
 mod page;
 mod registers;

@@ -111,8 +111,17 @@ fn architectural(draft: &Draft, processor: &Processor) -> Option<&'static Archit
     let way = draft.ways.first().filter(|_| processor.vendor == Vendor::Intel)?;
     match draft.fixed {
         Some(fixed) => architectural::by_fixed(fixed),
-        None => architectural::by_code(way.event, way.umask),
+        None => of_code(way.event, way.umask, processor),
     }
+}
+
+/// The architectural event that this code is on this processor.
+pub(super) fn of_code(
+    event: u16,
+    umask: u16,
+    processor: &Processor,
+) -> Option<&'static Architectural> {
+    architectural::by_code(event, umask).filter(|event| event.is_coded(processor))
 }
 
 /// Whether CPUID denies the event. Bit 7 is younger than the list: where it is beyond the list's
@@ -236,7 +245,7 @@ fn general_ways(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -
     // PREC_DIST is on fixed counter 0 too, but is not what event C0H/00H counts.
     let other_event = draft.from_table && draft.name.to_ascii_uppercase().contains("PREC_DIST");
     architectural::by_fixed(index)
-        .filter(|event| event.same_on_both && !other_event)
+        .filter(|event| event.same_on_both && event.is_coded(processor) && !other_event)
         .map(|event| (event.way(Vendor::Intel), u64::MAX))
         .into_iter()
         .collect()
@@ -251,7 +260,7 @@ fn general(
     pebs: Option<(u64, u32)>,
 ) -> Result<Choice, Refusal> {
     let intel = processor.vendor == Vendor::Intel;
-    let event = architectural::by_code(way.event, way.umask).filter(|_| intel);
+    let event = of_code(way.event, way.umask, processor);
     if let Some(event) = event.filter(|event| denied(event, processor)) {
         return Err(not_available(event));
     }

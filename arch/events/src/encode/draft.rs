@@ -4,6 +4,7 @@ use crate::architectural::Architectural;
 use crate::cpu::Vendor;
 use crate::event::{Event, Precise, Way};
 use crate::perf_metrics::Field;
+use crate::processor::Processor;
 use crate::register::EventSelect;
 use crate::tables::Core;
 use alloc::string::{String, ToString};
@@ -136,11 +137,17 @@ impl Draft {
         }
     }
 
-    /// An architectural event. `fixed`: it was requested as what the fixed counter counts.
-    pub fn architectural(event: &Architectural, name: &str, fixed: bool, vendor: Vendor) -> Self {
-        let way = event.way(vendor);
+    /// An architectural event. `fixed`: it was requested as what the fixed counter counts. Where its code means something else,
+    /// there is no other way.
+    pub fn architectural(
+        event: &Architectural,
+        name: &str,
+        fixed: bool,
+        processor: &Processor,
+    ) -> Self {
+        let way = event.way(processor.vendor);
         let mut draft = Self::code(name.to_string(), way.event, way.umask);
-        if fixed && vendor == Vendor::Intel {
+        if processor.vendor == Vendor::Intel && (fixed || !event.is_coded(processor)) {
             draft.fixed = event.fixed;
             draft.counters = 0;
         }

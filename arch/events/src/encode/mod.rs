@@ -16,7 +16,6 @@ mod resolve;
 pub use error::{EncodeError, Refusal};
 pub use note::Note;
 
-use crate::architectural;
 use crate::cpu::Vendor;
 use crate::errata;
 use crate::event::{Precise, Way};
@@ -223,8 +222,8 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
     if !select.user && !select.kernel {
         return Err(Refusal::NoMode);
     }
-    let event = architectural::by_code(select.event, select.wide_umask())
-        .filter(|event| processor.vendor == Vendor::Intel && choices::denied(event, processor));
+    let event = choices::of_code(select.event, select.wide_umask(), processor)
+        .filter(|event| choices::denied(event, processor));
     if let Some(event) = event {
         return Err(choices::not_available(event));
     }

@@ -99,7 +99,7 @@ fn of_any_processor(
         return match generic.meaning(processor, core) {
             Meaning::Event(event) => Ok(Some(Draft::event(&event))),
             Meaning::Architectural(event) => {
-                Ok(Some(Draft::architectural(&event, name, fixed, processor.vendor)))
+                Ok(Some(Draft::architectural(&event, name, fixed, processor)))
             }
             Meaning::None => Err((only.at, Refusal::NoCounterpart(name.to_string()))),
         };
@@ -128,7 +128,7 @@ fn well_known(name: &str, processor: &Processor) -> Option<Draft> {
     }
     let (name, bit, fixed) =
         INTEL_NAMES.iter().find(|(known, _, _)| fold::same(known, name)).copied()?;
-    Some(Draft::architectural(&architectural::ALL[bit], name, fixed, Vendor::Intel))
+    Some(Draft::architectural(&architectural::ALL[bit], name, fixed, processor))
 }
 
 /// Says which of the pieces is wrong, and what may have been meant.

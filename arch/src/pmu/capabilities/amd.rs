@@ -15,6 +15,8 @@ const IRPERF: u32 = 1 << 1;
 const PERFMON_V2: u32 = 1 << 0;
 /// Leaf 0x80000022 EAX: branch records and counters can be frozen by a PMI.
 const FREEZE_ON_PMI: u32 = 1 << 2;
+/// Counters 0 to 2, which alone count event 0x76 on family 15h (Linux, `amd_f15_PMC20`).
+const PMC_2_0: u32 = 0b111;
 
 pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabilities> {
     let cpuid = leaves(registers);
@@ -34,6 +36,9 @@ pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabil
     seen.general = (1 << counters) - 1;
     // The width is not enumerated: 48 on all of them (APM vol. 2, 13.2.1).
     seen.general_bits = 48;
+    if family == 0x15 {
+        seen.cycles = PMC_2_0;
+    }
     if v2.eax & FREEZE_ON_PMI != 0 && version == 2 {
         seen.freeze = FreezeKind::Streamlined;
     }

@@ -29,6 +29,8 @@ const PEBS_GROUPS: u32 = 1 << 4;
 const PEBS_COUNTERS: u32 = 1 << 5;
 /// PERF_CAPABILITIES\[11:8\] of architectural PEBS.
 const ARCHITECTURAL: u8 = 0xf;
+/// Bit 1 of the architectural events: instructions retired.
+pub(super) const INSTRUCTIONS: u32 = 1 << 1;
 /// Bit 3 of the fixed counters: slots.
 const SLOTS: u32 = 1 << 3;
 
@@ -62,6 +64,7 @@ pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
     if seen.fixed != 0 && !seen.there(registers, numbers::FIXED_CTR_CTRL, lost) {
         seen.fixed = 0;
     }
+    other_codes(registers, &mut seen);
     let leaf_1 = registers.cpuid(1, 0);
     seen.pdcm = leaf_1.ecx & PDCM != 0;
     if seen.pdcm {
@@ -138,6 +141,23 @@ fn performance_core(registers: &mut dyn Registers, seen: &mut Capabilities) {
     if registers.rdmsr(Msr(numbers::FIXED_CTR + 3)).is_ok() {
         seen.fixed |= SLOTS;
     }
+}
+
+/// Zhaoxin's and VIA's processors have leaf 0xA, and count by other codes: cycles by 82H, and branches and cache accesses by codes
+/// that differ from one to the next. Instructions are C0H, and the fixed counters are the same (Linux,
+/// `arch/x86/events/zhaoxin/core.c`).
+fn other_codes(registers: &dyn Registers, seen: &mut Capabilities) {
+    // CentaurHauls and "  Shanghai  ".
+    let makers = [*b"Cent", *b"  Sh"].map(u32::from_le_bytes);
+    if !makers.contains(&registers.cpuid(0, 0).ebx) {
+        return;
+    }
+    // Events 0 to 2 and the fixed counters that count them.
+    let fixed = [(1, 0), (0, 1), (2, 2)]
+        .iter()
+        .fold(0, |bits, (counter, event)| bits | (seen.fixed >> counter & 1) << event);
+    seen.events &= fixed | INSTRUCTIONS;
+    seen.cycles = 0;
 }
 
 /// PERF_METRICS is announced by PERF_CAPABILITIES\[15\], which on Alder Lake is 0 for both kinds of core; there its

@@ -11,7 +11,7 @@ pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 use super::access::{Registers, leaves};
 use super::data_source::Words;
 use super::errata::{self, Effect, Erratum};
-use super::pebs::{Format, Groups, Offer};
+use super::pebs::{Format, Groups, Offer, counters_of};
 use super::registers::PerfCapabilities;
 use crate::cpu::{CoreType, Identity, Vendor};
 use crate::msr::{self, Msr};
@@ -91,6 +91,9 @@ pub struct Capabilities {
     pub general: u32,
     /// Their width in bits.
     pub general_bits: u32,
+    /// General-purpose counters that can count unhalted cycles, as a bitmap: all, but for AMD's family 15h. None on Zhaoxin's and
+    /// VIA's processors, whose codes are not Intel's.
+    pub cycles: u32,
     /// Fixed-function counters, as a bitmap.
     pub fixed: u32,
     /// Their width in bits.
@@ -123,6 +126,8 @@ pub struct Capabilities {
     pub ibs_erratum_420: bool,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
+    /// General-purpose counters that the processor's model lets write records into the debug store, as a bitmap.
+    pub pebs_model: u32,
     /// Architectural PEBS, where leaf 0x23 has its sub-leaves; in place of the debug store.
     pub architectural_pebs: Option<Offer>,
     /// What records and samples say of data accesses, and how.
@@ -164,6 +169,9 @@ impl Capabilities {
             _ => intel::read(registers),
         }?;
         seen.core_type = identity.core_type;
+        if identity.family == 6 {
+            seen.pebs_model = counters_of(identity.model);
+        }
         seen.memory = match (identity.vendor, identity.family) {
             (Vendor::Amd, family) => Words::of_amd(family, seen.ibs.unwrap_or(0)),
             (_, 6) => Words::of_intel(identity.model, identity.core_type),
@@ -188,6 +196,7 @@ impl Capabilities {
             version,
             general: 0,
             general_bits: 0,
+            cycles: u32::MAX,
             fixed: 0,
             fixed_bits: 0,
             events: 0,
@@ -204,6 +213,7 @@ impl Capabilities {
             ibs: None,
             ibs_erratum_420: false,
             pebs: false,
+            pebs_model: u32::MAX,
             architectural_pebs: None,
             memory: Words::default(),
             call_stacks: false,
@@ -244,6 +254,13 @@ impl Capabilities {
         self.version >= 2 && self.global
     }
 
+    /// Architectural events of which Intel's codes hold on general-purpose counters, available or not: all on Intel's processors,
+    /// and instructions alone on Zhaoxin's and VIA's.
+    #[must_use]
+    pub fn coded(&self) -> u32 {
+        if self.cycles == 0 { intel::INSTRUCTIONS } else { u32::MAX }
+    }
+
     /// Intel's full-width writes.
     #[must_use]
     pub fn full_width(&self) -> bool {
@@ -276,7 +293,7 @@ impl Capabilities {
         match (self.pebs_format(), self.architectural_pebs) {
             (None, _) => 0,
             (Some(_), Some(offered)) => offered.general & self.general,
-            (Some(format), None) => format.counters(self.general),
+            (Some(format), None) => format.counters(self.general) & self.pebs_model,
         }
     }
 

@@ -3,6 +3,18 @@
 use super::{DataConfig, Groups};
 use crate::pmu::registers::PerfCapabilities;
 
+/// Family 6: Silvermont, Airmont, Knights Landing and Mill, Goldmont.
+const COUNTER_0_ALONE: [u32; 11] =
+    [0x37, 0x4a, 0x4c, 0x4d, 0x5a, 0x5d, 0x75, 0x57, 0x85, 0x5c, 0x5f];
+
+/// General-purpose counters that can write records on a model of Intel's family 6, whatever the format: counter 0 on those that
+/// have the later formats for it alone (SDM vol. 3, PEBS of the Silvermont and Goldmont microarchitectures; Linux,
+/// `intel_slm_pebs_event_constraints` and `intel_glm_pebs_event_constraints`), all on the others.
+#[must_use]
+pub fn counters_of(model: u32) -> u32 {
+    if COUNTER_0_ALONE.contains(&model) { 1 } else { u32::MAX }
+}
+
 /// Format of the records, as IA32_PERF_CAPABILITIES\[11:8\] have it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
@@ -113,7 +125,8 @@ impl Format {
     }
 
     /// General-purpose counters that can do it, out of those that there are: the first one on Core, the first four up to
-    /// Skylake (SDM vol. 4, IA32_PEBS_ENABLE), then all that the debug store has a reset value for.
+    /// Skylake (SDM vol. 4, IA32_PEBS_ENABLE), then all that the debug store has a reset value for. Some processors have
+    /// fewer: [`counters_of`].
     #[must_use]
     pub const fn counters(self, general: u32) -> u32 {
         match self {

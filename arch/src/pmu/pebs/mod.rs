@@ -29,7 +29,7 @@ pub use architectural::Architectural;
 pub use buffer::{BufferBase, BufferIndex};
 pub use config::{DataConfig, Groups};
 pub use drain::{Drain, Port, Taken};
-pub use format::Format;
+pub use format::{Format, counters_of};
 pub use groups::{Contents, Offer};
 pub use record::{Access, Malformed, Record, decode};
 pub use store::Store;

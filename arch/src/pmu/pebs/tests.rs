@@ -84,6 +84,16 @@ fn a_format_is_what_perf_capabilities_say_and_later_ones_are_not_taken_for_it() 
     assert!(Format::core_has(0xcb, 8) && !Format::core_has(0xc4, 0));
 }
 
+/// SDM vol. 3, PEBS of the Silvermont, Goldmont and Goldmont Plus microarchitectures; the heading numbers of vol. 4, chapter 2.
+#[test]
+fn s1_models_with_precise_samples_on_counter_0_alone_are_known() {
+    // Silvermont, Airmont, Knights Landing and Mill, Goldmont.
+    let alone = [0x37, 0x4a, 0x4c, 0x4d, 0x5a, 0x5d, 0x75, 0x57, 0x85, 0x5c, 0x5f];
+    assert_eq!(alone.map(counters_of), [1; 11]);
+    // Goldmont Plus, Haswell, Skylake, Tremont.
+    assert_eq!([0x7a, 0x3c, 0x5e, 0x96].map(counters_of), [u32::MAX; 4]);
+}
+
 /// Writes a record as a processor would.
 fn written(store: &mut Store, words: &[u64]) {
     // SAFETY: the store's own memory, and the words fit.

@@ -119,7 +119,7 @@ fn list(has: &Capabilities) -> Vec<Event> {
         (5, event("retired branches", 0xc4, 0x00, true)),
     ]
     .into_iter()
-    .filter(|(bit, _)| has.events & 1 << bit != 0)
+    .filter(|(bit, _)| has.events & has.coded() & 1 << bit != 0)
     .map(|(_, event)| event)
     .collect()
 }

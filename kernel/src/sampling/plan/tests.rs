@@ -64,8 +64,9 @@ fn m12_a_witness_is_for_events_that_any_counter_counts() {
     use arch::pmu::find;
     use pmu_model::{Host, Model, Pmu as Registers, Timing};
     let (first, second) = (Counter::General(0), Counter::General(1));
-    let witness = |model, counter, selection: Selection, precise| {
-        let has = find(&mut Registers::new(model, Host::EXAMPLE, Timing::DEFAULT)).unwrap();
+    let of_model =
+        |model| find(&mut Registers::new(model, Host::EXAMPLE, Timing::DEFAULT)).unwrap();
+    let witness_of = |has: &Capabilities, counter, selection: Selection, precise| {
         let selection = if precise { selection.with_records() } else { selection.with_interrupt() };
         let mut armed = [Armed {
             event: "e".to_string(),
@@ -77,8 +78,11 @@ fn m12_a_witness_is_for_events_that_any_counter_counts() {
             ibs: None,
             auxiliary: None,
         }];
-        witnesses(&mut armed, &has, &[(counter, second.bit())]);
+        witnesses(&mut armed, has, &[(counter, second.bit())]);
         armed[0].witness
+    };
+    let witness = |model, counter, selection, precise| {
+        witness_of(&of_model(model), counter, selection, precise)
     };
     let of = Selection::of;
     let (intel, amd) = (Model::Skylake, Model::Zen4);
@@ -98,6 +102,15 @@ fn m12_a_witness_is_for_events_that_any_counter_counts() {
     for event in [0x3c, 0xc4, 0x29] {
         assert_eq!(witness(amd, first, of(event, 1), false), None, "{event:#x}");
     }
+    // AMD's family 15h: cycles on counters 0 to 2 alone, instructions on all.
+    let bulldozer = Capabilities { cycles: 0b111, general: 0b11_1010, ..of_model(amd) };
+    let on =
+        |counter, event| witness_of(&bulldozer, Counter::General(counter), of(event, 0), false);
+    assert_eq!(on(3, 0x76), Some((second, of(0x76, 0))));
+    assert_eq!((on(1, 0x76), on(1, 0xc0)), (None, Some((Counter::General(3), of(0xc0, 0)))));
+    // Zhaoxin: the code is not of cycles.
+    let zhaoxin = Capabilities { cycles: 0, ..of_model(intel) };
+    assert_eq!(witness_of(&zhaoxin, Counter::Fixed(1), of(0, 3), false), None);
     // A register beside the event has one value for both.
     let extra = Selection { extra: Some((arch::msr::Msr(0x1a6), 1)), ..of(0xc0, 0) };
     assert_eq!(witness(intel, first, extra, false), None);

@@ -52,8 +52,14 @@ pub(super) fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Coun
             (Counter::General(_), false) if matches!(plain.event, 0xc0 | 0xc2 | 0x76) => plain,
             _ => continue,
         };
-        if selection.extra.is_none() && !free.is_empty() {
-            one.witness = Some((free.remove(0), selection));
+        let cycles = if has.is_intel() { 0x3c } else { 0x76 };
+        let able = |counter: &Counter| {
+            selection.event != cycles || u64::from(has.cycles) & counter.bit() != 0
+        };
+        if selection.extra.is_none()
+            && let Some(at) = free.iter().position(able)
+        {
+            one.witness = Some((free.remove(at), selection));
         }
     }
 }

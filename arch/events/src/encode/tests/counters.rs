@@ -299,3 +299,27 @@ fn s3_a_retire_latency_is_of_precise_records_where_they_state_it() {
     assert_eq!(of(&format!("{event}:retire_latency=31:u")), (2, Some(31)));
     assert_eq!(of(&format!("{event}:ppp:retire_latency")), (3, Some(0)));
 }
+
+/// Zhaoxin's processors have leaf 0xA, and other codes: 3CH is not of cycles there (Linux, `arch/x86/events/zhaoxin/core.c`).
+#[test]
+fn i11_a_maker_with_codes_of_its_own_counts_cycles_on_fixed_counters_alone() {
+    let zhaoxin =
+        Processor { architectural_events: 7, coded_events: 2, ..Processor::intel(2, 4, 3) };
+    let places = |text: &str| {
+        let encoded = on(&zhaoxin, None, text).unwrap_or_else(|error| panic!("{error}"));
+        let is_general =
+            |choice: &Choice| matches!(choice.counters, Counters::General { counters: 0xf, .. });
+        (fixed(&encoded).map(|(index, _)| index), encoded.choices.iter().any(is_general))
+    };
+    assert_eq!(places("instructions"), (Some(0), true));
+    for cycles in ["cycles", "CPU_CLK_UNHALTED.THREAD", "CPU_CLK_UNHALTED.THREAD_P"] {
+        assert_eq!(places(cycles), (Some(1), false), "{cycles}");
+    }
+    assert_eq!(places("CPU_CLK_UNHALTED.REF_TSC"), (Some(2), false));
+    // Raw codes are what they are there.
+    assert_eq!(
+        (places("r003c"), places("r0082"), places("r412e")),
+        ((None, true), (None, true), (None, true))
+    );
+    assert!(refusal(on(&zhaoxin, None, "branches")).contains("no counterpart"));
+}
