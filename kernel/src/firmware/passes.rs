@@ -22,6 +22,8 @@ pub struct Counting {
     pub nothing: Rc<Plan>,
     /// Interval of the timer that samples beside the counters.
     pub timer: Option<Interval>,
+    /// The code segment of the task that ran alone while it was sampled.
+    pub code_segment: u64,
 }
 
 impl Counting {

@@ -10,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic;
 use arch::cpu::extended;
+use arch::descriptors::KERNEL_CODE_32;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
 use arch::pmu::{Driver, Gate, Registers};
 use arch::smp;
@@ -20,6 +21,7 @@ use kernel::sampling::{Pmu, Sampler, Scheduled};
 use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Phase, emit};
 use kernel::tasks;
+use protocol::bits::Bits;
 use protocol::hex::Hex;
 use protocol::job::sampling::Sampling;
 use protocol::job::workload::Task;
@@ -128,6 +130,8 @@ impl Sampler for Target<'_> {
 
     fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
         let function = self.loaded.function();
+        let is_32_bit = task.bits == Bits::Compatibility;
+        self.counting.code_segment = if is_32_bit { KERNEL_CODE_32.0.into() } else { 0 };
         // SAFETY: as for a snippet: the function was emitted with its exit, and is mapped executable. Interrupts, if
         // they are on, are the sampling handlers' alone, which have stacks of their own and take no lock. Nobody else
         // uses the timer.
@@ -176,6 +180,8 @@ impl Sampler for Target<'_> {
         let others = self.others.processors.as_ref();
         let processors = Processors::new(self.machine, &self.space, frames, of_tasks, others);
         let mut processor = processors.sampled(interval);
+        // Each task's own, as it loses the processor.
+        self.counting.code_segment = 0;
         let start = tsc::now();
         let (workload, limit_us) = (&item.workload, item.limit_us);
         let ran =
@@ -213,12 +219,12 @@ impl Sampler for Target<'_> {
 
     fn withdraw(&mut self, cpu: u16, block: &mut ControlBlock) {
         self.counting.timer = None;
-        let block = Moved(block);
+        let (block, cs) = (Moved(block), self.counting.code_segment);
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
         let take = move || unsafe {
             pmi::uninstall();
             // The counters stand, and the session still has the records' memory.
-            pmi::drain_installed();
+            pmi::drain_installed(cs);
             let block = { block }.0;
             block.clone_from(&*pmi::block());
         };

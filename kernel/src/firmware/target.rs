@@ -101,6 +101,7 @@ pub fn run(
         plan: Default::default(),
         nothing: Default::default(),
         timer: None,
+        code_segment: 0,
     };
     // The upper levels of the code area's page tables keep what the first snippet of ring 3 would change.
     arena.set_user_code(&mut space, true);

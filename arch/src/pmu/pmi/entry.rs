@@ -195,15 +195,15 @@ pub unsafe fn service_installed(frame: &TrapFrame) {
     service(block, &mut processor, &interrupted(frame));
 }
 
-/// Takes out the PEBS records that are still in their buffer.
+/// Takes out the PEBS records that are still in their buffer. `cs`: the code segment of what ran, which records do not have.
 ///
 /// # Safety
 /// Ring 0, the counters stopped, this processor's LVTPC masked, and what the block names still there.
-pub unsafe fn drain_installed() {
+pub unsafe fn drain_installed(cs: u64) {
     // SAFETY: no handler uses the block, as no counter runs and LVTPC is masked.
     let block = unsafe { &mut *block() };
     let mut processor = processor(block);
-    drain(block, &mut processor, &Interrupted::default());
+    drain(block, &mut processor, &Interrupted { cs, ..Interrupted::default() });
 }
 
 /// The gate is closed from now on, whatever is interrupted: what is pending does not let the counters continue.
