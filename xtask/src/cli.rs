@@ -71,7 +71,7 @@ pub struct Machine {
     #[command(flatten)]
     pub by: CountingOption,
     /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of how it is reported and handled.
-    #[arg(long, value_name = "NAME", hide = true)]
+    #[arg(long, value_name = "NAME", hide = true, value_parser = fault::fault)]
     pub pmu_fault: Option<String>,
     /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the disk image that a stick gets.
     #[arg(long, value_enum, default_value_t)]
@@ -377,6 +377,7 @@ mod counting;
 mod events;
 mod installed;
 mod instructions;
+mod fault;
 mod lab;
 mod mutants;
 mod package;
