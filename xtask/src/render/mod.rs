@@ -68,6 +68,25 @@ mod tests {
         assert!(csv.contains("skipped") && !csv.contains("error"), "{csv}");
     }
 
+    /// A fault is an exception in the item's code; of what was refused, no code ran.
+    #[test]
+    fn what_was_refused_is_no_fault() {
+        for (code, word) in [
+            ("snippet_fault", "FAULT"),
+            ("unsupported", "ERROR"),
+            ("device", "ERROR"),
+            ("stray_interrupt", "ERROR"),
+            ("step_limit", "STEP LIMIT"),
+        ] {
+            let report = report(&[&format!(
+                r#"{{"type":"error","code":"{code}","item":3,"name":"a","text":"t"}}"#
+            )]);
+            let table = render(&report, &Context::default(), Format::Table);
+            let row = table.lines().find(|line| line.contains("3   a")).unwrap_or_default();
+            assert!(row.trim_end().ends_with(word), "{code}: {table}");
+        }
+    }
+
     #[test]
     fn the_heading_says_what_cannot_be_relied_on() {
         let report = report(&[

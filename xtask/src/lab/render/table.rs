@@ -6,7 +6,7 @@ use crate::primitives::number;
 use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, WARNING, paint};
 use crate::primitives::table::{empty, fit};
 use crate::text::printable;
-use crate::verdict::{Tally, sentences};
+use crate::verdict::{Tally, of_error, sentences};
 use comfy_table::CellAlignment;
 use protocol::job::criteria::TSC;
 use protocol::record::{ErrorCode, Outcome, Record, Verdict, figures};
@@ -113,14 +113,9 @@ impl Shown {
         let item = match record {
             Record::Error(error) => {
                 let (Some(index), Some(name)) = (error.item, &error.name) else { return };
-                let word = match error.code {
-                    ErrorCode::Skipped => "skipped",
-                    ErrorCode::SnippetFault => "FAULT",
-                    ErrorCode::TimeLimit | ErrorCode::StepLimit => "TIME LIMIT",
-                    _ => "ERROR",
-                };
-                let style = if word == "skipped" { WARNING } else { ERROR };
-                let label = paint(style, if word == "skipped" { "skipped:" } else { "error:" });
+                let word = of_error(error.code);
+                let style = if error.code == ErrorCode::Skipped { WARNING } else { ERROR };
+                let label = paint(style, if style == WARNING { "skipped:" } else { "error:" });
                 self.notes.push(format!("{label} item {index} ({name}): {}", error.text));
                 Item { index, name: name.clone(), word, figures: Vec::new() }
             }
