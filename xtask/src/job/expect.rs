@@ -22,7 +22,7 @@ pub(crate) struct RawExpect(Vec<Expect<'static>>);
 struct RawBounds(Bounds);
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Ends {
     min: Option<f64>,
     max: Option<f64>,
