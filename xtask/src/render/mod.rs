@@ -170,6 +170,40 @@ mod tests {
         }
     }
 
+    /// The verdicts of the rows of a snippet with two figures that failed for these misses.
+    fn verdicts(verdict: &str, misses: &str) -> Vec<(String, String)> {
+        let metric = |event: &str| {
+            format!(
+                r#"{{"event":"{event}","min":4.0,"median":4.0,"mean":4.0,"max":4.0,"deterministic":true,
+                   "series":[{{"min":1,"max":1,"distinct":1}},{{"min":1,"max":1,"distinct":1}}]}}"#
+            )
+        };
+        let report = report(&[&format!(
+            r#"{{"type":"result","item":1,"name":"a","verdict":"{verdict}","per":1,"runs":1,
+               "metrics":[{},{}],"misses":[{misses}],"tsc":[0,1]}}"#,
+            metric("tsc"),
+            metric("loads"),
+        )]);
+        let csv = render(&report, &Context::default(), Format::Csv);
+        let rows = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        rows.map(|row| (row[2].to_string(), row[12].to_string())).collect()
+    }
+
+    #[test]
+    fn a_figure_of_csv_has_its_own_verdict() {
+        let of = |verdict, misses| verdicts(verdict, misses).into_iter().map(|(_, one)| one);
+        let of = |verdict, misses| of(verdict, misses).collect::<Vec<_>>();
+        let miss = r#"{"figure":"loads","min":7.0,"value":4.0}"#;
+        assert_eq!(of("fail", miss), ["", "fail", "missed"]);
+        assert_eq!(of("pass", ""), ["pass", "pass"]);
+        assert_eq!(of("none", ""), ["", ""]);
+        // Nothing missed, and yet it failed: as a whole.
+        assert_eq!(of("fail", ""), ["fail", "fail"]);
+        let events: Vec<String> =
+            verdicts("pass", "").into_iter().map(|(event, _)| event).collect();
+        assert_eq!(events, ["tsc", "loads"]);
+    }
+
     #[test]
     fn figures_are_as_short_as_they_can_be() {
         let seen = [1.0, 0.25, 1.0 / 3.0, -0.0001, 100.0, 1234.5].map(number);
