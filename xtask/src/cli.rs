@@ -2,7 +2,7 @@
 
 use crate::job::Overrides;
 use crate::primitives::table::Width;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use protocol::serial::SerialPorts;
 use std::path::{Path, PathBuf};
 use stick::upload::Target;
@@ -15,9 +15,9 @@ Examples:
   cargo xtask run --asm 'mov r14, [r14]' --init 'mov [r14], r14'      L1 load-to-use latency
   cargo xtask run --latency 'imul r64, r64' --throughput 'imul r64, r64'
   cargo xtask run --pmu zen4                                          an emulated PMU
-  cargo xtask run --asm 'push rax; pop rbx' --exact                   what is executed, counted by stepping
+  cargo xtask run --asm 'push rax; pop rbx' --exact                   counts by stepping
   cargo xtask run job.toml --boot uefi --format json --out report.json
-  cargo xtask run job.toml --save-baseline main                       to compare with: --baseline main")]
+  cargo xtask run job.toml --save-baseline main                       for --baseline main")]
 pub struct Run {
     /// The job file; without it and without --asm, a tour of measurements.
     pub job: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Machine {
     #[command(flatten)]
     pub by: CountingOption,
     /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of how it is reported and handled.
-    #[arg(long, value_name = "NAME", hide = true)]
+    #[arg(long, value_name = "NAME", hide = true, value_parser = fault::fault)]
     pub pmu_fault: Option<String>,
     /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the disk image that a stick gets.
     #[arg(long, value_enum, default_value_t)]
@@ -201,22 +201,24 @@ pub enum OnOff {
 
 /// Arguments of `collect`.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true).args(["serial", "qr", "image"]))]
 pub struct Collect {
     /// A serial device, a file with a saved log, or `-` for standard input.
-    #[arg(long, value_name = "DEVICE|FILE|-", required_unless_present_any = ["qr", "image"])]
+    #[arg(long, value_name = "DEVICE|FILE|-")]
     pub serial: Option<PathBuf>,
     /// The QR codes of the last screen: photographs of them, or files with the text that a phone shows; `-` for standard
     /// input. One file may have several codes. They contain a digest: each item's figures, and the expectations it missed.
-    #[arg(long, value_name = "PICTURE|TEXT|-", num_args = 1.., conflicts_with_all = ["serial", "image"])]
+    #[arg(long, value_name = "PICTURE|TEXT|-", num_args = 1..)]
     pub qr: Vec<PathBuf>,
     /// A stick with saved reports, or an image of one. Lists the reports, and shows the newest.
-    #[arg(long, value_name = "DEVICE|FILE", conflicts_with = "serial")]
+    #[arg(long, value_name = "DEVICE|FILE")]
     pub image: Option<PathBuf>,
     /// Show this report, by name or number.
-    #[arg(long, value_name = "NAME|NUMBER", requires = "image")]
+    // clap drops `requires` where what is required conflicts with what is there.
+    #[arg(long, value_name = "NAME|NUMBER", requires = "image", conflicts_with_all = ["serial", "qr"])]
     pub report: Option<String>,
     /// Copy all saved reports and the job from the stick to this folder.
-    #[arg(long, value_name = "DIR", requires = "image")]
+    #[arg(long, value_name = "DIR", requires = "image", conflicts_with_all = ["serial", "qr"])]
     pub copy: Option<PathBuf>,
     /// Rate of the device in bits per second: the job's `baud`.
     #[arg(long, default_value_t = protocol::job::limits::MAX_BAUD)]
@@ -375,6 +377,7 @@ mod command;
 mod compare;
 mod counting;
 mod events;
+mod fault;
 mod installed;
 mod instructions;
 mod lab;
@@ -401,3 +404,6 @@ pub use shard::Shard;
 pub use values::{Icount, Timeout};
 pub use vm::Vm;
 pub use writes::{Completions, Man, Schema, SchemaFormat};
+
+#[cfg(test)]
+mod tests;

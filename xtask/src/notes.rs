@@ -13,6 +13,8 @@ use std::fmt::Write;
 
 /// Most lines of other text that are shown.
 const MAX_FOREIGN: usize = 10;
+/// Most items that fail for one reason that are named.
+const MAX_FAILED: usize = 8;
 
 /// Something to know.
 pub(crate) struct Note {
@@ -182,13 +184,18 @@ fn missed(out: &mut Vec<Note>, record: &Record) {
 /// Items that fail for events that were not counted, and how they need not.
 fn failed_uncounted(out: &mut Vec<Note>, report: &Report) {
     let fails = |record: &Record| {
-        said_of(record).is_some_and(|(_, misses)| misses.iter().any(verdict::is_uncounted))
+        let (_, misses) = said_of(record)?;
+        let (item, name) = verdict::item_of(record)?;
+        misses.iter().any(verdict::is_uncounted).then(|| format!("item {item} ({name})"))
     };
-    let count = report.records.iter().filter(|one| fails(&one.record)).count();
-    let items = match count {
-        0 => return,
-        1 => "1 item fails".to_string(),
-        count => format!("{count} items fail"),
+    let items: Vec<String> = report.records.iter().filter_map(|one| fails(&one.record)).collect();
+    let more = items.len().saturating_sub(MAX_FAILED);
+    let named = items[..items.len() - more].join(", ");
+    let items = match (items.len(), more) {
+        (0, _) => return,
+        (1, _) => format!("{named} fails"),
+        (_, 0) => format!("{named} fail"),
+        _ => format!("{named} and {more} more fail"),
     };
     let text = format!(
         "{items} because not every requested event was counted; --allow-uncounted, or allow-uncounted = true in \
@@ -350,6 +357,34 @@ mod tests {
              doubtful: loads: erratum X1; in item 1 (a) and 2 more\n\
              not counted: nosuch: no room; in item 3 (a)\n"
         );
+    }
+
+    #[test]
+    fn items_that_fail_for_events_are_named() {
+        let failed = |item: u32| {
+            record(&format!(
+                r#"{{"type":"sample","item":{item},"name":"b","verdict":"fail","events":[],"tasks":[],"code":[],
+                   "on_full":"drop","delivery":"fixed","handling":"h","interrupts":0,"spurious":0,"back_to_back":0,
+                   "ticks":0,"capability":{{"overflow_interrupt":true,"culprit":"c","freeze":"f","skid":"s",
+                   "data_address":"d"}},"misses":[{{"figure":"x","reason":"unknown"}}],"tsc":[0,1]}}"#
+            ))
+        };
+        let said = |count: u32| {
+            let records = (1..=count).map(failed).collect();
+            let mut notes = Vec::new();
+            failed_uncounted(&mut notes, &Report { records, ..Report::default() });
+            notes.pop().map(|note| (note.label, note.text))
+        };
+        assert_eq!(said(0), None);
+        for (count, items) in [
+            (1, "item 1 (b) fails because"),
+            (2, "item 1 (b), item 2 (b) fail because"),
+            (10, "item 7 (b), item 8 (b) and 2 more fail because"),
+        ] {
+            let (label, text) = said(count).unwrap();
+            assert_eq!(label, "not counted");
+            assert!(text.contains(items), "{text}");
+        }
     }
 
     /// Of a machine that nothing was done to and nothing came of, nothing is said.

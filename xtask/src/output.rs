@@ -58,13 +58,27 @@ fn place(path: &Path) -> io::Result<Place> {
 /// A file next to `path`. Its permissions are those of the old one, or what the user's mask leaves of rw-rw-rw-.
 fn beside(path: &Path, old: Option<Permissions>) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // A folder that is not there is the system's to name.
+    fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".barecount-").permissions(Permissions::from_mode(0o666));
-    let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let file = builder.tempfile_in(folder).map_err(unnamed)?;
     if let Some(old) = old {
         file.as_file().set_permissions(old)?;
     }
     Ok(file)
+}
+
+/// The reason without the name of a file that nobody asked for.
+fn unnamed(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ (ErrorKind::PermissionDenied
+        | ErrorKind::NotADirectory
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::StorageFull) => kind.into(),
+        _ => error,
+    }
 }
 
 /// Makes sure that `path` can be written, before work is done for it. Nothing is left there.

@@ -39,11 +39,21 @@ pub enum QrError {
         found: usize,
     },
     /// The texts do not make a digest.
-    #[error(transparent)]
-    Text(#[from] TextError),
+    #[error("{files}: {error}")]
+    Text {
+        /// All of them.
+        files: String,
+        /// Why not.
+        error: TextError,
+    },
     /// What they make is none.
-    #[error(transparent)]
-    Digest(#[from] DigestError),
+    #[error("{files}: {error}")]
+    Digest {
+        /// All of them.
+        files: String,
+        /// Why not.
+        error: DigestError,
+    },
 }
 
 /// Reads the digest out of `files`, each a picture or text; `-` is standard input.
@@ -56,8 +66,10 @@ pub fn read(files: &[PathBuf]) -> Result<Digest> {
         text += &of_file(file)?;
         text.push('\n');
     }
-    let packed = join(&text).map_err(QrError::from)?;
-    Ok(Digest::unpack(&packed).map_err(QrError::from)?)
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let files = names.join(", ");
+    let packed = join(&text).map_err(|error| QrError::Text { files: files.clone(), error })?;
+    Ok(Digest::unpack(&packed).map_err(|error| QrError::Digest { files, error })?)
 }
 
 /// The text in a file: of the codes if it is a picture, else its own.

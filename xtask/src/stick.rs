@@ -69,6 +69,9 @@ pub fn read(path: &Path) -> Result<Stick, StickError> {
     let failed = |error| StickError::File { path: path.to_path_buf(), error };
     let other = |what: String| StickError::Other { path: path.to_path_buf(), what };
     let mut file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
     let table = MBR::read_from(&mut file, SECTOR);
     let table = table.map_err(|error| other(format!("no partition table ({error})")))?;
     let mut used = table.iter().filter(|(_, entry)| entry.is_used());
@@ -142,5 +145,17 @@ impl Write for Partition {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_said_to_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert_eq!(error, format!("cannot read {}: is a directory", folder.path().display()));
     }
 }

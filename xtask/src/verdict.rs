@@ -119,6 +119,22 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What tables write in place of a verdict where an item ended in an error: a fault is an exception in its code.
+#[must_use]
+pub fn of_error(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::SnippetFault => "FAULT",
+        ErrorCode::TimeLimit => "TIME LIMIT",
+        ErrorCode::StepLimit => "STEP LIMIT",
+        ErrorCode::Skipped => "skipped",
+        ErrorCode::SnippetLost => "LOST",
+        ErrorCode::Forged => "FORGED",
+        ErrorCode::FirmwareChanged => "FIRMWARE CHANGED",
+        ErrorCode::NotRun => "NOT RUN",
+        _ => "ERROR",
+    }
+}
+
 /// Index and name of the item that the record is the result of.
 #[must_use]
 pub fn item_of(record: &Record) -> Option<(u32, String)> {

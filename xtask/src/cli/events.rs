@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask events --cpu skylakex l2_rqsts              names that contain this, or are similar
+  cargo xtask events --cpu skylakex l2_rqsts              names that contain or resemble it
   cargo xtask events --cpu 6.0x5e 'mem_*_retired.l3_*'    wild cards for the whole name
   cargo xtask events --cpu zen4 ls_dispatch.ld_dispatch:u=1:c=1
                                                           the register values of an event

@@ -44,7 +44,7 @@ pub fn described() -> (clap::Command, &'static str) {
     described_as(crate::parts::installed().is_some())
 }
 
-fn described_as(is_installed: bool) -> (clap::Command, &'static str) {
+pub(super) fn described_as(is_installed: bool) -> (clap::Command, &'static str) {
     let (command, program, subcommand) = match is_installed {
         true => (renamed(Arguments::command()), "cargo-barecount", SUBCOMMAND),
         false => (super::Arguments::command(), "cargo-xtask", "xtask"),

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask instructions --extension AVX2          what can be measured, and what cannot, with the reason
+  cargo xtask instructions --extension AVX2    what can be measured, and what cannot, and why
   cargo xtask run xtask/jobs/all-instructions.toml --format json --out all.json
   cargo xtask instructions all.json --format xml --architecture SKL --out skl.xml
 
-A run of all forms can be divided: `shard = \"3/16\"` in the job, or `run --shard 3/16`. Reports of the parts, and of an
+A run of all forms can be divided: `shard = \"3/16\"` in the job, or `run --shard 3/16`. Reports of the parts, and of an \
 interrupted run, are joined here; they must be of the same machine.")]
 pub struct Instructions {
     /// Reports: files that `--format json` wrote, names of baselines, or logs of a serial line. Without reports, the forms are listed.

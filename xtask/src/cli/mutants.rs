@@ -8,9 +8,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask mutants --list kernel/src/statistics.rs     the mistakes that would be planted there
+  cargo xtask mutants --list kernel/src/statistics.rs     what would be planted there
   cargo xtask mutants kernel/src/history                  plant them, one after the other
-  cargo xtask mutants --fast                              build all of them at once, each enabled by a switch
+  cargo xtask mutants --fast                              build all at once, each with a switch
   cargo xtask mutants --shard 0/16                        one sixteenth of all")]
 pub struct Mutants {
     /// Files or folders to plant mistakes in. Default: all that .cargo/mutants.toml names, which takes half a day without

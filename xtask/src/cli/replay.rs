@@ -24,7 +24,7 @@ pub struct Replay {
     #[command(flatten)]
     pub by: CountingOption,
     /// A fault of the emulated PMU: for tests.
-    #[arg(long, value_name = "NAME", hide = true)]
+    #[arg(long, value_name = "NAME", hide = true, value_parser = super::fault::fault)]
     pub pmu_fault: Option<String>,
     /// Stop with an error after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(300.0))]

@@ -20,8 +20,8 @@ Examples:
   cargo xtask vm --pmu zen4 --disk system.qcow2 -- -snapshot
   cargo xtask vm --pmu icelake --iso installer.iso --memory 2048 -- -device VGA -display gtk
 
-The machine starts UEFI firmware, which starts the emulated PMU, which starts the system. Its first serial line is this
-terminal: C-a x ends the machine, C-a c opens QEMU's monitor. It has no screen and no network unless QEMU's arguments
+The machine starts UEFI firmware, which starts the emulated PMU, which starts the system. Its first serial line is this \
+terminal: C-a x ends the machine, C-a c opens QEMU's monitor. It has no screen and no network unless QEMU's arguments \
 after `--` add them. Its clock counts instructions (QEMU's -icount), and skips idle time."
 )]
 pub struct Vm {

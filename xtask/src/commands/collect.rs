@@ -10,9 +10,9 @@ use crate::context::Context;
 use crate::kinds::places;
 use crate::machine::{MachineError, seconds};
 use crate::progress::Work;
-use crate::{Failure, Result, build, interrupt, output, qr, verdict};
+use crate::{Failure, Result, build, interrupt, output, qr, tool, verdict};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -105,8 +105,32 @@ fn read(path: &Path, arguments: &Collect) -> Result<(Collector, Option<String>)>
     if data.file_type().is_char_device() {
         return device(path, arguments);
     }
-    let file = File::open(path).map_err(Failure::file("read", path))?;
+    let mut file = File::open(path).map_err(Failure::file("read", path))?;
+    if data.is_file() && is_document(&mut file) {
+        let text = format!(
+            "{} is no log: it is a report of --format json, of which `{} report` makes a page",
+            path.display(),
+            tool::called()
+        );
+        return Err(Failure::Usage(text));
+    }
     stream(file, path).map(|collector| (collector, None))
+}
+
+/// Whether a file is what `--format json` writes. It is read from its begin again.
+fn is_document(file: &mut File) -> bool {
+    let reads = |file: &mut File| {
+        let mut first = [0];
+        file.read_exact(&mut first)?;
+        file.rewind()?;
+        // A log may begin with anything, but is no document from end to end.
+        let is = first == *b"{"
+            && serde_json::from_reader::<_, serde_json::Value>(BufReader::new(&mut *file))
+                .is_ok_and(|document| document.get("records").is_some());
+        file.rewind()?;
+        Ok::<bool, std::io::Error>(is)
+    };
+    reads(file).unwrap_or(false)
 }
 
 /// How often a signal is looked for.
@@ -168,4 +192,28 @@ fn device(path: &Path, arguments: &Collect) -> Result<(Collector, Option<String>
         }
     }
     Ok((collector, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_not_taken_for_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |text: &str| {
+            let path = folder.path().join("file");
+            fs::write(&path, text).unwrap();
+            let mut file = File::open(&path).unwrap();
+            let is = is_document(&mut file);
+            let mut whole = String::new();
+            file.read_to_string(&mut whole).unwrap();
+            assert_eq!(whole, text, "it is read from its begin again");
+            is
+        };
+        assert!(of(r#"{"report":1,"records":[]}"#));
+        for log in ["", "{", "SeaBIOS\n", r#"{"type":"job"}"#, "{\"records\":[]}\nmore"] {
+            assert!(!of(log), "{log}");
+        }
+    }
 }

@@ -31,7 +31,8 @@ pub fn run(arguments: &Events) -> Result<u8> {
         output::say(&line);
     }
     let listings = listings(arguments, &block.tables())?;
-    for refused in listings.iter().flat_map(|listing| &listing.refused) {
+    let untold = listings.iter().filter(|listing| !listing.told);
+    for refused in untold.flat_map(|listing| &listing.refused) {
         output::say(refused);
     }
     let text = show::together(&listings, arguments.format);
@@ -116,12 +117,12 @@ fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
     }
     if arguments.metrics {
         let rows = metrics::rows(core, pattern);
-        some(&rows, core, pattern)?;
+        some("metric", &rows, core, pattern)?;
         return Ok(Listing::new(Some(core), "metrics", &rows, MetricRow::cells, format));
     }
     if arguments.generic {
         let rows = list::generics(core, pattern);
-        some(&rows, core, pattern)?;
+        some("generic event", &rows, core, pattern)?;
         return Ok(Listing::new(Some(core), "generic", &rows, GenericRow::cells, format));
     }
     // A list, or wild cards with modifiers, is what registers take; a name or a part of one lists names.
@@ -140,7 +141,7 @@ fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
             Ok(encodings(core, text, format)?)
         }
         _ => {
-            some(&rows, core, pattern)?;
+            some("event", &rows, core, pattern)?;
             Ok(Listing::new(Some(core), "events", &rows, EventRow::cells, format))
         }
     }
@@ -159,12 +160,12 @@ fn encodings(
     Ok(listing)
 }
 
-fn some<T>(rows: &[T], core: &Core<'_>, pattern: Option<&str>) -> Result<()> {
+fn some<T>(what: &'static str, rows: &[T], core: &Core<'_>, pattern: Option<&str>) -> Result<()> {
     if !rows.is_empty() {
         return Ok(());
     }
     let (cpu, pattern) = (core.name().to_string(), pattern.unwrap_or_default().to_string());
-    Err(EventsError::Nothing { cpu, pattern }.into())
+    Err(EventsError::Nothing { what, cpu, pattern }.into())
 }
 
 #[cfg(test)]

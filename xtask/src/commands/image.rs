@@ -8,6 +8,7 @@ use crate::cli::{Image, OnOff};
 use crate::commands::run::hypervisor;
 use crate::job::{self, Purpose};
 use crate::machine::devices::{Boot, Pmu};
+use crate::primitives::counted;
 use crate::setup::{self, Need, Toolchain, firmware};
 use crate::{Failure, Result, interrupt, output};
 use protocol::ramdisk::{self, SectionKind};
@@ -48,9 +49,9 @@ pub fn run(arguments: &Image) -> Result<u8> {
     output::check(out)?;
     let bytes = write(arguments, &packed.bytes, out)?;
     output::say(&format!(
-        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}{}{}",
+        "{}: {bytes} bytes, {}; boots on BIOS and UEFI machines{}{}{}",
         out.display(),
-        packed.job.items.len(),
+        counted(packed.job.items.len(), "item"),
         arguments.pmu.map_or(String::new(), in_front),
         if arguments.save == OnOff::On { "; on UEFI, reports are saved on it" } else { "" },
         arguments.upload.as_ref().map_or(String::new(), |target| format!(" and sent to {target}")),

@@ -157,6 +157,54 @@ fn what_cannot_be_compared_is_named_and_is_not() {
     );
 }
 
+/// What is added up or counted once is counted by a PMU as well.
+#[test]
+fn counts_of_several_processors_of_tasks_and_of_samples_have_their_pmu() {
+    let loads = result(0, "p", 1.0, 1.0)["metrics"][1].clone();
+    let processors = |loads: &Value, emulated: bool| {
+        json!({ "type": "processors", "item": 0, "name": "p", "per": 1, "runs": 1, "tsc": [0, 1], "emulated": emulated,
+            "processors": [{ "processor": 0, "apic_id": 0, "tsc_offset": 0, "tsc_offset_error": 0, "metrics": [loads],
+                             "snapshot_tsc": 0, "snapshot": [] }],
+            "sums": [{ "event": "loads", "value": 4.0, "processors": 1 }],
+            "start_skew": { "min": 0, "median": 0, "max": 0 }, "snapshot": { "deadline": 0, "skew": 0, "events": [] } })
+    };
+    let ticks = json!({ "count": 2, "min": 0, "median": 0, "max": 0 });
+    let tasks = |emulated: bool| {
+        json!({ "type": "tasks", "item": 1, "name": "t", "tasks": [], "switches": 3, "ticks": ticks, "interrupts": [],
+            "user_instructions": 77, "emulated": emulated, "tsc": [0, 1] })
+    };
+    let sample = |emulated: bool| {
+        json!({ "type": "sample", "item": 2, "name": "s", "tasks": ["s"], "code": [], "on_full": "drop", "delivery": "fixed",
+            "handling": "h", "interrupts": 0, "spurious": 0, "back_to_back": 0, "ticks": 0, "emulated": emulated,
+            "capability": { "overflow_interrupt": true, "culprit": "c", "freeze": "f", "skid": "s", "data_address": "d" },
+            "events": [{ "event": "loads", "period": 1000, "overflows": 3, "samples": 3, "dropped": 0, "rest": 5 }],
+            "tsc": [0, 1] })
+    };
+    let all = |loads: &Value, emulated| {
+        document(vec![processors(loads, emulated), tasks(emulated), sample(emulated)])
+    };
+    let refused = |new: &Value, name: &str| {
+        let comparison = of(&all(&loads, true), new);
+        let mut figures = comparison.items.iter().flat_map(|item| &item.figures);
+        let one = figures.find(|one| one.name == name).unwrap_or_else(|| panic!("{name}"));
+        one.compared.reason.clone().unwrap_or_default()
+    };
+    let real = all(&loads, false);
+    for name in ["loads, sum", "instructions:u", "loads", "loads, overflows"] {
+        let reason = refused(&real, name);
+        assert!(
+            reason.starts_with("different events: counted by the emulated"),
+            "{name}: {reason}"
+        );
+    }
+    // Switches are the scheduler's.
+    assert_eq!(refused(&real, "switches"), "");
+    let mut other = loads.clone();
+    other["counting"]["name"] = json!("OTHER");
+    let reason = refused(&all(&other, true), "loads, sum");
+    assert!(reason.ends_with("in the old report, OTHER in the new one"), "{reason}");
+}
+
 /// The job's digests state which item's code is another, and its lines and limits come along.
 #[test]
 fn the_job_says_which_code_changed_where_it_stands_and_what_its_limits_are() {

@@ -4,10 +4,10 @@
 use super::Block;
 use events::energy;
 use events::generic::{Generic, NAMES};
-use events::parse::{ParseError, parse_list};
+use events::parse::{ParseError, is_modifier, parse_list};
 use events::perf_metrics;
 use events::request::{Base, NamePart};
-use events::tables::{Tables, nearest};
+use events::tables::{Core, Tables, nearest};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// How many names are offered in place of one that is not known.
-const OFFERED: usize = 3;
+pub(super) const OFFERED: usize = 3;
 
 /// Events as a job or the command line writes them: one, several, or groups. The text is understood; which events a
 /// processor has is its own business.
@@ -79,11 +79,15 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
         }
         let items = parse_list(&text.0).unwrap_or_default();
         for request in items.iter().flat_map(|item| &item.requests) {
-            if let Base::Name(pieces) = &request.base
-                && !is_known(&tables, pieces)
-            {
+            let Base::Name(pieces) = &request.base else { continue };
+            if !is_known(&tables, pieces) {
                 let all = all.get_or_insert_with(|| all_names(&tables));
                 lines.push(line(all, &request.text, &pieces[0].text));
+            } else if let Some(wrong) = pieces.get(understood(&tables, pieces)) {
+                let (event, wrong) = (&request.text, &wrong.text);
+                lines.push(format!(
+                    "event {event}: `{wrong}` is no modifier, and in no event table a unit mask of the event"
+                ));
             }
         }
     }
@@ -91,14 +95,10 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
 }
 
 /// Whether some table has an event whose name is a beginning of `pieces`, or events of which the first piece is the
-/// beginning: what follows are then unit masks or modifiers, which the target judges.
+/// beginning: what follows are then unit masks or modifiers, see [`understood`].
 fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
     let first = pieces[0].text.as_str();
-    let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
-    if perf_metrics::by_name(first).is_some() || energy::by_name(first).is_some() {
-        return true;
-    }
-    if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {
+    if is_generic(first) {
         return true;
     }
     let beginnings: Vec<String> = (1..=pieces.len())
@@ -109,6 +109,40 @@ fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
         beginnings.iter().any(|name| core.find(name).is_some())
             || pieces.len() > 1 && core.with_prefix(first).next().is_some()
     })
+}
+
+/// Whether it has this name whatever the table.
+fn is_generic(name: &str) -> bool {
+    let number = name.strip_prefix("generic").and_then(|number| number.parse().ok());
+    let special = perf_metrics::by_name(name).is_some() || energy::by_name(name).is_some();
+    special || Generic::from_name(name).is_some() || number.and_then(Generic::from_number).is_some()
+}
+
+/// How many of the pieces of a known name some table understands: the event, then unit masks and modifiers, which are
+/// the same everywhere.
+fn understood(tables: &Tables<'_>, pieces: &[NamePart]) -> usize {
+    let rest = &pieces[1..];
+    let modifiers = rest.iter().take_while(|piece| is_modifier(&piece.text)).count();
+    let most = tables.cores().map(|core| of_core(&core, pieces)).max();
+    // A generic event has no unit masks; of one that the tables have, either reading counts.
+    most.unwrap_or_default().max(1 + modifiers * usize::from(is_generic(&pieces[0].text)))
+}
+
+/// The same of one table.
+fn of_core(core: &Core<'_>, pieces: &[NamePart]) -> usize {
+    let first = pieces[0].text.as_str();
+    let event = first.split('.').next().unwrap_or(first);
+    let is_mask = |piece: &NamePart| core.find(&format!("{event}.{}", piece.text)).is_some();
+    let known = |end: usize| {
+        let name: Vec<&str> = pieces[..end].iter().map(|piece| piece.text.as_str()).collect();
+        // Without a unit mask it is no event by itself.
+        core.find(&name.join(":")).is_some() || end > 1 && pieces[1..end].iter().all(is_mask)
+    };
+    let whole = (1..=pieces.len()).filter(|&end| known(end)).map(|end| {
+        let rest = pieces[end..].iter();
+        end + rest.take_while(|piece| is_mask(piece) || is_modifier(&piece.text)).count()
+    });
+    whole.max().unwrap_or_default()
 }
 
 /// Every name of every table once, and the generic ones.
@@ -161,6 +195,11 @@ mod tests {
             "energy-pkg",
             "power/energy-ram/",
             "PWR_DRAM_ENERGY",
+            "cycles:ukp",
+            "cycles:u:c=2:name=x",
+            "uops_issued:any",
+            "inst_retired.any:p",
+            "mem-loads:ldlat=30",
         ] {
             assert_eq!(warned(text), Vec::<String>::new(), "{text}");
         }
@@ -177,6 +216,22 @@ mod tests {
         let twice = ["l2_rqst.mis".parse().unwrap(), "l2_rqst.mis".parse().unwrap()];
         let lines = unknown(&Block::embedded(), twice.iter());
         assert!(lines.len() == 1 && lines[0].contains("L2_RQSTS.MISS"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_no_table_has_as_modifier_or_unit_mask_is_named() {
+        for (text, wrong) in [
+            ("cycles:z", "z"),
+            ("cycles:u:zz", "zz"),
+            ("inst_retired.any:nosuch", "nosuch"),
+            ("l2_rqsts:miss:nosuch:u", "nosuch"),
+            ("l2_rqsts:u", "u"),
+            ("energy-pkg:z", "z"),
+        ] {
+            let [line] = &warned(text)[..] else { panic!("{text}: {:?}", warned(text)) };
+            let start = format!("event {text}: `{wrong}` is no modifier");
+            assert!(line.starts_with(&start), "{line}");
+        }
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! From an event as it is written to registers, and from a register back to events.
 
+use super::check::OFFERED;
 use super::{EventsError, list, wildcards};
 use events::cpu::Vendor;
 use events::decode::{self, Closeness};
-use events::encode::{Choice, Counters, Encoded, encode};
+use events::encode::{Choice, Counters, EncodeError, Encoded, Refusal, encode};
+use events::generic::NAMES;
 use events::hybrid::check_list;
 use events::msr::{self, MsrValue};
 use events::parse::{parse_event, parse_list};
 use events::processor::Processor;
 use events::register::EventSelect;
-use events::tables::Core;
+use events::tables::{Core, nearest};
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -59,17 +61,28 @@ pub fn encoded(core: &Core<'_>, text: &str) -> Result<Vec<EncodedRow>, EventsErr
             let group = grouped.then_some(groups);
             match encode(request, &processor, Some(core)) {
                 Ok(encoded) => rows.extend(rows_of(&encoded, group, core)),
-                Err(error) if single => return Err(error.into()),
+                Err(error) if single => return Err(with_generic(error).into()),
                 Err(error) => rows.push(EncodedRow {
                     text: request.text.clone(),
                     group,
-                    refused: error.reason.to_string(),
+                    refused: with_generic(error).reason.to_string(),
                     ..EncodedRow::default()
                 }),
             }
         }
     }
     Ok(rows)
+}
+
+/// The refusal of an unknown name; where the table has none that is near it, with the generic names that are.
+pub(super) fn with_generic(mut error: EncodeError) -> EncodeError {
+    if let Refusal::UnknownEvent { name, nearest: near, .. } = &mut error.reason
+        && near.is_empty()
+    {
+        let names = nearest(NAMES.into_iter(), name, OFFERED);
+        *near = names.into_iter().map(String::from).collect();
+    }
+    error
 }
 
 fn rows_of(encoded: &Encoded, group: Option<usize>, core: &Core<'_>) -> Vec<EncodedRow> {

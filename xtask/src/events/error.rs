@@ -104,8 +104,10 @@ pub enum EventsError {
     #[error("--decode: {0}")]
     Reserved(#[from] ReservedBits),
     /// Nothing fits.
-    #[error("no event of {cpu} fits {pattern:?}")]
+    #[error("no {what} of {cpu} fits {pattern:?}")]
     Nothing {
+        /// What is looked for.
+        what: &'static str,
         /// The table.
         cpu: String,
         /// As typed.

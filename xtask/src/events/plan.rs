@@ -1,6 +1,6 @@
 //! Whether a set of events fits a processor: in how many passes, and on which counters.
 
-use super::encodings::{control_of, msr_of};
+use super::encodings::{control_of, msr_of, with_generic};
 use super::{EventsError, wildcards};
 use events::assign::{Counter, assign};
 use events::encode::Counters;
@@ -78,7 +78,8 @@ pub fn planned(core: &Core<'_>, text: &str, counters: Option<u8>) -> Result<Plan
         processor.gp_counters &= 1_u64.checked_shl(count.into()).map_or(u64::MAX, |bit| bit - 1);
     }
     let (set, refused) = EventSet::from_list(&items, &processor, Some(core))?;
-    let mut refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let refused = refused.into_iter().map(with_generic);
+    let mut refused: Vec<String> = refused.map(|error| error.to_string()).collect();
     let plan = plan(&set, Effort::default()).expect("there are no correlates that could conflict");
     refused.extend(plan.refused.iter().map(ToString::to_string));
     let mut rows = Vec::new();

@@ -53,7 +53,8 @@ fn fitting(core: &Core<'_>, token: &str) -> Result<String, EventsError> {
     let pattern = pieces.join(":");
     let rows = list::events(core, Some(&pattern));
     if rows.is_empty() {
-        return Err(EventsError::Nothing { cpu: core.name().to_string(), pattern });
+        let cpu = core.name().to_string();
+        return Err(EventsError::Nothing { what: "event", cpu, pattern });
     }
     let names = rows.iter().map(|row| format!("{prefix}{}{modifiers}", row.name));
     Ok(names.collect::<Vec<_>>().join(","))

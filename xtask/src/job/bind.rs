@@ -26,7 +26,7 @@ pub(super) enum RawBind {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Table {
     cpu: Option<u16>,
     core: Option<CoreKind>,

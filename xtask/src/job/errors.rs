@@ -168,6 +168,14 @@ impl JobError {
     pub(crate) fn of_item(kind: &'static str, place: &Place, name: &str, message: String) -> Self {
         Self::Item { place: place.clone(), kind, name: name.to_string(), message }
     }
+
+    /// The same error; if it is one of a workload, with the item that `refused` names.
+    pub(crate) fn in_item(self, refused: impl FnOnce(String) -> Self) -> Self {
+        match self {
+            Self::Workload(error) => refused(error.to_string()),
+            other => other,
+        }
+    }
 }
 
 /// A place in a job file.

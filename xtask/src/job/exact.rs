@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for RawExact {
 
 /// What is counted when code is stepped through.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a table")]
 #[schemars(rename = "ExactTable")]
 pub(super) struct RawTable {
     /// Count only instructions with these mnemonics.

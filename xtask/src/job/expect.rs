@@ -22,15 +22,58 @@ pub(crate) struct RawExpect(Vec<Expect<'static>>);
 struct RawBounds(Bounds);
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Ends {
-    min: Option<f64>,
-    max: Option<f64>,
+    min: Option<Number>,
+    max: Option<Number>,
 }
 
 impl From<Ends> for Bounds {
     fn from(Ends { min, max }: Ends) -> Self {
-        Self { min, max }
+        Self { min: min.map(|Number(end)| end), max: max.map(|Number(end)| end) }
+    }
+}
+
+/// A number that is kept as it was written.
+#[derive(Clone, Copy)]
+struct Number(f64);
+
+/// A whole number, if a figure can be it: figures are floating point numbers.
+fn whole<E: Error>(value: i128) -> Result<f64, E> {
+    let kept = value as f64;
+    if kept as i128 == value {
+        return Ok(kept);
+    }
+    Err(E::custom(format!(
+        "{value} has too many digits for a figure, which would be compared with {}; up to {} all whole numbers are exact",
+        kept as i128,
+        1_u64 << f64::MANTISSA_DIGITS
+    )))
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
+                Ok(Number(value))
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
+                whole(value.into()).map(Number)
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
+                whole(value.into()).map(Number)
+            }
+        }
+        deserializer.deserialize_any(Any)
     }
 }
 
@@ -49,12 +92,12 @@ impl<'de> Deserialize<'de> for RawBounds {
                 Ok(RawBounds(Bounds::exactly(value)))
             }
 
-            fn visit_i64<E>(self, value: i64) -> Result<RawBounds, E> {
-                Ok(RawBounds(Bounds::exactly(value as f64)))
+            fn visit_i64<E: Error>(self, value: i64) -> Result<RawBounds, E> {
+                self.visit_f64(whole(value.into())?)
             }
 
-            fn visit_u64<E>(self, value: u64) -> Result<RawBounds, E> {
-                Ok(RawBounds(Bounds::exactly(value as f64)))
+            fn visit_u64<E: Error>(self, value: u64) -> Result<RawBounds, E> {
+                self.visit_f64(whole(value.into())?)
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawBounds, M::Error> {
@@ -83,11 +126,11 @@ impl<'de> Deserialize<'de> for RawExpect {
             }
 
             fn visit_i64<E: Error>(self, value: i64) -> Result<RawExpect, E> {
-                self.visit_f64(value as f64)
+                self.visit_f64(whole(value.into())?)
             }
 
             fn visit_u64<E: Error>(self, value: u64) -> Result<RawExpect, E> {
-                self.visit_f64(value as f64)
+                self.visit_f64(whole(value.into())?)
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawExpect, M::Error> {

@@ -45,7 +45,7 @@ pub(crate) enum RawPart {
 
 /// What the processor's caches, TLBs and predictor are, what lies between processors, and what takes their time.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Facts")]
 pub(crate) struct RawFacts {
     /// Its name. Default: `facts` and its number.

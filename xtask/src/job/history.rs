@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for RawHistory {
 
 /// How a history is taken.
 #[derive(Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "HistoryTable")]
 pub(super) struct RawTable {
     /// The last row.

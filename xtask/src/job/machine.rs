@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// The state of the machine in which code is measured.
 // What is absent is taken from the job's defaults, then from [`Control`]'s.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Machine")]
 pub struct MachineOptions {
     /// Milliseconds of unhalted cycles after which a run is ended; 0: none. Default: 10000.

@@ -51,7 +51,7 @@ enum FillFile {
 
 /// Pointers, each to the next one.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 #[schemars(rename = "Chase")]
 struct ChaseFile {
     /// Bytes from one pointer to the next. Default: 64.
@@ -97,7 +97,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 struct Raw {
     /// Its name: letters, digits and `_`.
     name: String,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// Of which instructions events are counted: of a snippet by the qualifiers of the emulated PMU, of a sample as an estimate.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a table")]
 #[schemars(rename = "OnlyTable")]
 pub(super) struct RawOnly {
     /// Count only instructions with these mnemonics, 16 at most.

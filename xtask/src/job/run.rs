@@ -22,7 +22,7 @@ use toml::Spanned;
 
 /// A workload: tasks that a timer switches between.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Run")]
 pub(crate) struct RawRun {
     /// Its name. Default: `run` and its number.
@@ -80,10 +80,8 @@ impl RunFile {
     /// # Errors
     /// Everything that is wrong with the tasks, each named.
     pub fn item(&self) -> Result<Tasks<'static>, JobError> {
-        let assembled = self.workload.assemble().map_err(|error| match error {
-            JobError::Workload(error) => self.at(&error),
-            other => other,
-        })?;
+        let refused = |message| self.refused("", message);
+        let assembled = self.workload.assemble().map_err(|error| error.in_item(refused))?;
         let name = Cow::Owned(self.name.clone());
         if let Some(event) = self.whole.iter().find(|event| !is_whole(event)) {
             let message = format!(

@@ -109,11 +109,11 @@ impl FileItem for SampleFile {
         events.extend((self.sampling.interval_ns != 0).then(|| "timer".to_string()));
         let behind = &[", overflows", ", samples", ", dropped", ", estimate"];
         let names = Names { whole, behind, events };
-        names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
+        names.check(&self.code.criteria).map_err(|message| self.refused(source, message))
     }
 
     fn refused(&self, source: &str, message: String) -> JobError {
-        self.code.refused(source, message)
+        JobError::of_item("sample", &self.place(source), &self.code.name, message)
     }
 }
 

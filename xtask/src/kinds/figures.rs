@@ -11,6 +11,8 @@ use protocol::record::{CheckVerdict, Record};
 
 /// What TSC ticks are called, whatever they tick with.
 pub const TICKS: &str = "TSC ticks";
+/// What energy is in.
+pub(crate) const JOULES: &str = "J";
 /// What else is counted.
 const EVENTS: &str = "events";
 

@@ -29,6 +29,7 @@ use crate::context::Context;
 use crate::document::Document;
 use crate::primitives::csv::Row;
 use crate::primitives::point::Point;
+use crate::primitives::style::{ERROR, paint};
 use crate::program::places::Names;
 use comfy_table::Cell;
 use figures::Figure;
@@ -36,7 +37,7 @@ use html_report::model::Part;
 use page::PageFigure;
 use protocol::record::{
     CountResult, ExactResult, FactsResult, HistoryResult, ItemRecord, Metric, ProcessorsResult,
-    Record, SampleResult, SnippetResult, TasksResult,
+    Record, SampleResult, SnippetResult, TasksResult, Verdict,
 };
 
 /// What the result of an item looks like.
@@ -80,6 +81,11 @@ pub trait Shown: ItemRecord {
 
     /// Names what it says of places in compiled code.
     fn name_places(&mut self, _names: &mut Names) {}
+}
+
+/// What stands after the name in the heading of a section: that the item failed, or nothing.
+pub(crate) fn failed(verdict: Verdict) -> String {
+    if verdict == Verdict::Fail { format!(" {}", paint(ERROR, "FAIL")) } else { String::new() }
 }
 
 /// What a comparison knows of a result.

@@ -20,7 +20,9 @@ impl Shown for ProcessorsResult {
     fn tap(&self) -> Point {
         let mut point = Point::new(&self.name, true);
         for sum in &self.sums {
-            let data = Data::new().text("event", &sum.event).number("sum", sum.value);
+            let is_energy = measured::parts(self, &sum.event).any(|one| one.energy.is_some());
+            let data = Data::new().text("event", &sum.event);
+            let data = data.measured("sum", sum.value, is_energy);
             point.push("sums", data);
         }
         point.uncounted(&self.uncounted)

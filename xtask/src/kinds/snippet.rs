@@ -32,9 +32,12 @@ impl Shown for SnippetResult {
 
     fn tap(&self) -> Point {
         let mut point = Point::new(&self.name, self.verdict != Verdict::Fail);
-        for Metric { event, value, deterministic, .. } in &self.metrics {
-            let data = Data::new().text("event", event).number("median", value.median);
-            let data = data.number("min", value.min).number("max", value.max);
+        for Metric { event, value, deterministic, energy, .. } in &self.metrics {
+            let all = [("median", value.median), ("min", value.min), ("max", value.max)];
+            let data =
+                all.into_iter().fold(Data::new().text("event", event), |data, (key, value)| {
+                    data.measured(key, value, energy.is_some())
+                });
             point.push("metrics", data.plain("deterministic", deterministic));
         }
         point.uncounted(&self.uncounted)

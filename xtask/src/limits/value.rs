@@ -63,7 +63,7 @@ impl Limit {
 
 /// How far a figure may get worse: of an absolute and a relative bound the wider one holds.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "LimitTable")]
 pub(crate) struct Parts {
     /// By so much.
@@ -102,6 +102,9 @@ impl<'de> Deserialize<'de> for Limit {
             }
 
             fn visit_f64<E: Error>(self, by: f64) -> Result<Limit, E> {
+                if !by.is_finite() || by < 0.0 {
+                    return Err(E::custom(format!("the limit is {by}; it must be 0 or more")));
+                }
                 checked(Limit { by: Some(by), ..Limit::default() })
             }
 

@@ -327,13 +327,42 @@ impl Finished {
                 seconds(*silence)
             )),
             Ending::Exited(status) if !self.collector.ended() => {
-                let status = status.map_or("a signal".to_string(), |s| format!("status {s}"));
-                Some(format!("the machine ended with {status} before its end record{said}"))
+                let ended = match status {
+                    // QEMU's end without a reboot: a triple fault is a reset.
+                    Some(0) => "the machine was reset or switched off".to_string(),
+                    Some(status) => format!("the machine ended with status {status}"),
+                    None => "the machine ended with a signal".to_string(),
+                };
+                Some(format!("{ended} before its end record{said}"))
             }
             Ending::Interrupted(signal) if !self.collector.ended() => {
                 Some(format!("interrupted by {signal}; what was measured before is above"))
             }
             Ending::Interrupted(_) | Ending::Exited(_) | Ending::Stopped => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_reset_is_not_said_to_have_a_status() {
+        let complaint = |status| {
+            let finished = Finished {
+                collector: Collector::new(),
+                ending: Ending::Exited(status),
+                said: String::new(),
+                to_first_record: None,
+                to_end_record: None,
+                cpu_between_records: None,
+            };
+            finished.complaint().unwrap()
+        };
+        let ends = [Some(0), Some(1), None].map(complaint);
+        assert_eq!(ends[0], "the machine was reset or switched off before its end record");
+        assert_eq!(ends[1], "the machine ended with status 1 before its end record");
+        assert_eq!(ends[2], "the machine ended with a signal before its end record");
     }
 }

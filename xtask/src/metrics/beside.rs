@@ -51,22 +51,14 @@ pub(super) fn of_sample(sample: &SampleResult, asks: &[Ask], clock: Clock) -> It
     item
 }
 
-/// What the counter of an event saw.
-fn saw(count: &SampledCount) -> u64 {
-    if !count.is_sampled() {
-        return count.witness.unwrap_or(0);
-    }
-    let periods = count.overflows.saturating_add(count.throttled).saturating_mul(count.period);
-    count.ended.unwrap_or(periods).saturating_add(count.rest)
-}
-
 /// The counts; of events that are `flipped`, of the counter beside.
 fn figures(sample: &SampleResult, flipped: &dyn Fn(&str) -> bool) -> SnippetResult {
     let figure = |count: &SampledCount| -> Option<Metric> {
         let counter = count.counter.clone()?;
         let (name, remarks) = (count.event.clone(), count.remarks.clone());
         let counting = Counting { name, counter, remarks, ..Counting::default() };
-        let value = count.witness.filter(|_| flipped(&count.event)).unwrap_or_else(|| saw(count));
+        let flipped = count.witness.filter(|_| flipped(&count.event));
+        let value = flipped.or_else(|| count.seen()).unwrap_or(0);
         Some(metric(&count.event, value as f64, Some(counting)))
     };
     let of_whole = of_energy(&sample.energy).into_iter().chain(of_uncore(&sample.uncore));

@@ -72,3 +72,14 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
     let null = Path::new("/dev/null");
     distinct(&[null, null], &[null]).unwrap();
 }
+
+#[test]
+fn a_folder_that_is_not_there_is_said_of_the_file_that_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("absent").join("report");
+    for error in [check(&path).unwrap_err(), write(&path, "x").unwrap_err()] {
+        let text = error.to_string();
+        assert!(text.contains(&path.display().to_string()), "{text}");
+        assert!(!text.contains(".barecount-"), "{text}");
+    }
+}

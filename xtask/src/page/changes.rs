@@ -3,6 +3,8 @@
 use crate::compare::judge::Outcome;
 use crate::compare::render::{shared_notes, state_word, summary, test, word};
 use crate::compare::{Comparison, FigureCompared, ItemState};
+use crate::kinds::figures::JOULES;
+use crate::kinds::page::NANOJOULES;
 use crate::primitives::number;
 use html_report::model::{Badge, Change, Changes, Note, Tone};
 
@@ -61,14 +63,15 @@ fn change(item: &str, figure: &FigureCompared) -> Change {
         Outcome::Changed | Outcome::Undecided => Tone::Warn,
         _ => Tone::Plain,
     };
+    let (unit, scale) = if figure.unit == JOULES { NANOJOULES } else { (figure.unit, 1.0) };
     Change {
         item: item.to_string(),
         figure: figure.name.clone(),
-        unit: figure.unit.to_string(),
-        old: figure.old,
-        new: figure.new,
-        interval: compared.interval,
-        allowed: format!("{} ({} is worse)", number(compared.limit), compared.worse),
+        unit: unit.to_string(),
+        old: figure.old.map(|value| scale * value),
+        new: figure.new.map(|value| scale * value),
+        interval: compared.interval.map(|ends| ends.map(|end| scale * end)),
+        allowed: format!("{} ({} is worse)", number(scale * compared.limit), compared.worse),
         outcome: Badge::new(tone, word(compared.outcome).to_lowercase()),
         reason: compared.reason.clone().unwrap_or_default(),
         quiet: matches!(compared.outcome, Outcome::Equal | Outcome::NoChangeShown),

@@ -248,6 +248,43 @@ fn x5_several_runs_stand_side_by_side() {
     }
 }
 
+/// Of a sum as of a snippet, and of its change.
+#[test]
+fn energy_is_in_nanojoules_everywhere() {
+    let of = |joules: f64| {
+        let series = r#"{"min":1,"max":2,"distinct":2}"#;
+        report(&[
+            &format!(
+                r#"{{"type":"processors","item":0,"name":"p","per":1,"runs":1,"tsc":[0,1],
+                "processors":[{{"processor":0,"apic_id":0,"tsc_offset":0,"tsc_offset_error":0,"metrics":[
+                {{"event":"energy-pkg","median":{joules},"min":{joules},"mean":{joules},"max":{joules},"deterministic":false,
+                "series":[{series},{series}],"energy":{{"unit":14,"resolution":1e-9,"ticks":[1,2],"update":9}}}}],
+                "snapshot_tsc":0,"snapshot":[]}}],"sums":[{{"event":"energy-pkg","value":{joules},"processors":1}}],
+                "start_skew":{{"min":0,"median":0,"max":0}},"snapshot":{{"deadline":0,"skew":0,"events":[]}}}}"#
+            ),
+            END,
+        ])
+    };
+    let json = text(&of(1.5e-8), &Context::default(), Format::Json);
+    let document = read(json.as_bytes(), "one").unwrap();
+    let shown = page(&[document], None);
+    let figures = &shown.items[0].figures;
+    assert_eq!(figures.len(), 2, "{figures:?}");
+    for figure in figures {
+        let value = figure.values[0].as_ref().and_then(|value| value.value).unwrap();
+        assert!(figure.unit == "nJ" && (value - 15.0).abs() < 1e-9, "{figure:?}");
+    }
+    let saved = |joules| {
+        let json = text(&of(joules), &Context::default(), Format::Json);
+        crate::compare::saved::parse(json.as_bytes(), "a.json").unwrap()
+    };
+    let limits = crate::compare::Limits::default();
+    let comparison = crate::compare::compare(&saved(1.5e-8), &saved(2e-8), &limits, 0.99).unwrap();
+    let change = changes::of(&comparison).figures.remove(0);
+    let [old, new] = [change.old, change.new].map(|value| value.unwrap().round());
+    assert_eq!((&*change.unit, old, new), ("nJ", 15.0, 20.0));
+}
+
 #[test]
 fn x5_checks_of_several_runs_are_one_matrix() {
     let check = |name: &str, verdict: &str, seen: &str| {

@@ -15,6 +15,13 @@ pub fn number(value: f64) -> String {
     if text == "-0" { "0".to_string() } else { text.to_string() }
 }
 
+/// How many of a thing there are: `1 item`, `2 items`.
+#[must_use]
+pub fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// Joules with the prefix that suits them: `15.26 nJ`.
 #[must_use]
 pub fn joules(value: f64) -> String {
@@ -27,6 +34,12 @@ pub fn joules(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn one_thing_is_no_plural() {
+        let items = [0, 1, 2].map(|count| super::counted(count, "item"));
+        assert_eq!(items, ["0 items", "1 item", "2 items"]);
+    }
+
     #[test]
     fn s4_joules_have_the_prefix_that_suits_them() {
         for (value, text) in [

@@ -23,6 +23,11 @@ impl Data {
         self.plain(key, number(value))
     }
 
+    /// A figure; joules of an execution are so few that three decimals leave nothing of them.
+    pub(crate) fn measured(self, key: &'static str, value: f64, is_energy: bool) -> Self {
+        if is_energy { self.plain(key, value) } else { self.number(key, value) }
+    }
+
     /// What stands for itself: a whole number, `true`, `~`.
     pub(crate) fn plain(mut self, key: &'static str, value: impl Display) -> Self {
         self.0.push((key, value.to_string()));

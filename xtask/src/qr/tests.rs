@@ -85,7 +85,10 @@ fn pictures_and_texts_together_make_the_digest() {
     files.push(text);
     assert_eq!(read(&files).unwrap(), digest);
     let missing = read(&files[1..]).unwrap_err().to_string();
-    assert!(missing.starts_with("1 of ") && missing.ends_with("codes is missing: 2"), "{missing}");
+    assert!(
+        missing.contains("text: 1 of ") && missing.ends_with("codes is missing: 2"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -126,11 +129,12 @@ fn what_holds_no_digest_is_named() {
         (blank, "0 QR codes were found"),
         (foreign, "1 QR codes were found in this picture, but none of barecount's"),
         (cut, "this picture cannot be read"),
-        (text, "it has no text of barecount"),
+        (text.clone(), "text: it has no text of barecount"),
         (folder.path().join("absent"), "cannot read"),
     ] {
         let error = read(std::slice::from_ref(&file)).unwrap_err().to_string();
         assert!(error.contains(said), "{}: {error}", file.display());
+        assert!(error.contains(&file.display().to_string()), "{}: {error}", file.display());
     }
 }
 

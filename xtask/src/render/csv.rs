@@ -10,7 +10,15 @@ use protocol::verdict;
 /// Further columns of a report that has checks of the conformance suite.
 const OF_CHECKS: [&str; 3] = ["expected", "seen", "source"];
 
-/// Renders it. What a bring-up measured has a row with its unit in the place of the event. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
+/// Whether the row is that of a figure without a verdict yet; kinds write a word before some events.
+fn is_figure(fields: &Row, figure: &str) -> bool {
+    let event = fields.get(2).map_or("", String::as_str);
+    let alone = event.split_once(' ').map(|(_, event)| event);
+    fields.last().is_some_and(String::is_empty) && (event == figure || alone == Some(figure))
+}
+
+/// Renders it. A figure has the verdict `fail` if it missed its expectation, `pass` if its item passed, and else none; if an item
+/// failed as a whole, all its figures have `fail`. What a bring-up measured has a row with its unit in the place of the event. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
 /// not run has one with the reason. An item that ended in an error has a row with the verdict `error` and no figures, an
 /// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that
 /// says so in the place of the event. A certificate's findings and verdicts stand at the end.
@@ -28,10 +36,12 @@ pub fn render(report: &Report) -> String {
     };
     row(HEADER.iter().chain(further).map(ToString::to_string).collect());
     for numbered in &report.records {
-        let verdict = match verdict::said(&numbered.record) {
-            Some((Verdict::Pass, _)) => "pass",
-            Some((Verdict::Fail, _)) => "fail",
-            _ => "",
+        // What missed is marked by itself; if nothing did, the item failed as a whole.
+        let (verdict, misses) = match verdict::said(&numbered.record) {
+            Some((Verdict::Pass, _)) => ("pass", &[][..]),
+            Some((Verdict::Fail, [])) => ("fail", &[][..]),
+            Some((Verdict::Fail, misses)) => ("", misses),
+            _ => ("", &[][..]),
         };
         match &numbered.record {
             Record::Check(check) => {
@@ -70,7 +80,13 @@ pub fn render(report: &Report) -> String {
             }
             record => {
                 let rows = kinds::shown(record).map(|result| result.csv(report, verdict));
-                rows.into_iter().flatten().for_each(&mut row);
+                for mut fields in rows.into_iter().flatten() {
+                    if misses.iter().any(|miss| is_figure(&fields, &miss.figure)) {
+                        fields.pop();
+                        fields.push("fail".to_string());
+                    }
+                    row(fields);
+                }
             }
         }
         if let Some((item, name)) = judged::item_of(&numbered.record) {

@@ -68,6 +68,25 @@ mod tests {
         assert!(csv.contains("skipped") && !csv.contains("error"), "{csv}");
     }
 
+    /// A fault is an exception in the item's code; of what was refused, no code ran.
+    #[test]
+    fn what_was_refused_is_no_fault() {
+        for (code, word) in [
+            ("snippet_fault", "FAULT"),
+            ("unsupported", "ERROR"),
+            ("device", "ERROR"),
+            ("stray_interrupt", "ERROR"),
+            ("step_limit", "STEP LIMIT"),
+        ] {
+            let report = report(&[&format!(
+                r#"{{"type":"error","code":"{code}","item":3,"name":"a","text":"t"}}"#
+            )]);
+            let table = render(&report, &Context::default(), Format::Table);
+            let row = table.lines().find(|line| line.contains("3   a")).unwrap_or_default();
+            assert!(row.trim_end().ends_with(word), "{code}: {table}");
+        }
+    }
+
     #[test]
     fn the_heading_says_what_cannot_be_relied_on() {
         let report = report(&[
@@ -137,7 +156,7 @@ mod tests {
                 ("loads came to 7; expected 1 to 2", "nosuch was not counted: no such event");
             let table = rendered(Format::Table);
             assert!(table.contains(&format!("item 3 (bad): {bounds}")), "{table}");
-            assert!(table.contains("1 item fails because not every requested"), "{table}");
+            assert!(table.contains("item 3 (bad) fails because not every requested"), "{table}");
             let tap = rendered(Format::Tap);
             assert!(tap.contains("not ok 1 - bad"), "{tap}");
             let csv = rendered(Format::Csv);
@@ -149,6 +168,40 @@ mod tests {
             assert_eq!(json["records"][0]["misses"][0]["max"], 2.0);
             assert_eq!(json["records"][0]["verdict"], "fail");
         }
+    }
+
+    /// The verdicts of the rows of a snippet with two figures that failed for these misses.
+    fn verdicts(verdict: &str, misses: &str) -> Vec<(String, String)> {
+        let metric = |event: &str| {
+            format!(
+                r#"{{"event":"{event}","min":4.0,"median":4.0,"mean":4.0,"max":4.0,"deterministic":true,
+                   "series":[{{"min":1,"max":1,"distinct":1}},{{"min":1,"max":1,"distinct":1}}]}}"#
+            )
+        };
+        let report = report(&[&format!(
+            r#"{{"type":"result","item":1,"name":"a","verdict":"{verdict}","per":1,"runs":1,
+               "metrics":[{},{}],"misses":[{misses}],"tsc":[0,1]}}"#,
+            metric("tsc"),
+            metric("loads"),
+        )]);
+        let csv = render(&report, &Context::default(), Format::Csv);
+        let rows = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        rows.map(|row| (row[2].to_string(), row[12].to_string())).collect()
+    }
+
+    #[test]
+    fn a_figure_of_csv_has_its_own_verdict() {
+        let of = |verdict, misses| verdicts(verdict, misses).into_iter().map(|(_, one)| one);
+        let of = |verdict, misses| of(verdict, misses).collect::<Vec<_>>();
+        let miss = r#"{"figure":"loads","min":7.0,"value":4.0}"#;
+        assert_eq!(of("fail", miss), ["", "fail", "missed"]);
+        assert_eq!(of("pass", ""), ["pass", "pass"]);
+        assert_eq!(of("none", ""), ["", ""]);
+        // Nothing missed, and yet it failed: as a whole.
+        assert_eq!(of("fail", ""), ["fail", "fail"]);
+        let events: Vec<String> =
+            verdicts("pass", "").into_iter().map(|(event, _)| event).collect();
+        assert_eq!(events, ["tsc", "loads"]);
     }
 
     #[test]

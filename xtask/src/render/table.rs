@@ -8,10 +8,10 @@ use crate::kinds::processors::text as processors;
 use crate::kinds::snippet::text::unit;
 use crate::kinds::{self, Shown};
 use crate::metrics::render as metrics;
-use crate::notes;
 use crate::primitives::number;
 use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use crate::primitives::table::{empty, fit};
+use crate::{notes, verdict};
 use comfy_table::{Cell, CellAlignment, Color, Table};
 use protocol::record::{CountedBy, ErrorCode, EventTables, Machine, Outcome, Record, TscSource};
 use std::fmt::Write;
@@ -137,17 +137,9 @@ fn results(report: &Report, context: &Context) -> Table {
                 let item = error.item.unwrap_or_default().to_string();
                 let mut cells = vec![Cell::new(item), Cell::new(name)];
                 cells.extend([""; 6].map(Cell::new));
-                let (what, color) = match error.code {
-                    ErrorCode::TimeLimit => ("TIME LIMIT", Color::Red),
-                    ErrorCode::StepLimit => ("STEP LIMIT", Color::Red),
-                    ErrorCode::Skipped => ("skipped", Color::Yellow),
-                    ErrorCode::SnippetLost => ("LOST", Color::Red),
-                    ErrorCode::Forged => ("FORGED", Color::Red),
-                    ErrorCode::FirmwareChanged => ("FIRMWARE CHANGED", Color::Red),
-                    ErrorCode::NotRun => ("NOT RUN", Color::Red),
-                    _ => ("FAULT", Color::Red),
-                };
-                cells.push(Cell::new(what).fg(color));
+                let skipped = error.code == ErrorCode::Skipped;
+                let color = if skipped { Color::Yellow } else { Color::Red };
+                cells.push(Cell::new(verdict::of_error(error.code)).fg(color));
                 table.add_row(cells);
             }
             record => {

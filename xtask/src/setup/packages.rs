@@ -221,5 +221,9 @@ fn is_named(need: Need) -> bool {
 }
 
 fn named_hint() -> String {
-    format!("It was named by --qemu or {}: name a QEMU {}", qemu::VARIABLE, qemu::good())
+    format!(
+        "The program is the one that --qemu or {} names: name a QEMU {}",
+        qemu::VARIABLE,
+        qemu::good()
+    )
 }

@@ -16,6 +16,9 @@ pub(super) struct Listing {
     text: String,
     /// What could not be had: the command's exit code tells.
     pub(super) refused: Vec<String>,
+    /// Whether the text says that in words already.
+    pub(super) told: bool,
+    format: ListFormat,
 }
 
 impl Listing {
@@ -41,19 +44,18 @@ impl Listing {
             }
         };
         let core = core.map(|core| core.name().to_string());
-        Self { core, document, text, refused: Vec::new() }
+        Self { core, document, text, refused: Vec::new(), told: false, format }
     }
 
     /// With what is to be said of a plan as a whole.
     pub(super) fn with_plan(mut self, planned: &Planned) -> Self {
-        if self.document.is_empty() {
-            // Rows for another program stay rows.
-            if self.text.contains('─') {
-                let lines: Vec<String> =
-                    planned.summary().iter().map(|line| printable(line).into_owned()).collect();
-                self.text += &(lines.join("\n") + "\n");
-            }
-        } else {
+        // Rows for another program stay rows.
+        if self.format == ListFormat::Table {
+            let lines: Vec<String> =
+                planned.summary().iter().map(|line| printable(line).into_owned()).collect();
+            self.text += &(lines.join("\n") + "\n");
+            self.told = true;
+        } else if self.format == ListFormat::Json {
             let document = &mut self.document;
             document.insert("passes".to_string(), json!(planned.passes));
             document.insert("fewest".to_string(), json!(planned.fewest));
@@ -141,16 +143,19 @@ fn table<T>(
     cells: impl Fn(Option<&T>) -> Vec<String>,
     width: Width,
 ) -> String {
-    let mut table = empty();
-    table.set_header(cells(None));
-    for row in rows {
-        table.add_row(cells(Some(row)).iter().map(|cell| printable(cell).into_owned()));
-    }
     let about = core.map_or(String::new(), |core| {
         // A user's own table has no version.
         let source = format!("{} {}", core.source(), core.version());
         format!("{} ({}, {})\n", core.name(), core.vendor(), source.trim_end())
     });
+    if rows.is_empty() {
+        return about;
+    }
+    let mut table = empty();
+    table.set_header(cells(None));
+    for row in rows {
+        table.add_row(cells(Some(row)).iter().map(|cell| printable(cell).into_owned()));
+    }
     let text = fit(table, width);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     format!("{about}{}\n", lines.join("\n"))

@@ -128,3 +128,43 @@ fn s3_the_metrics_of_a_processor_are_listed_with_why_some_cannot_be_had() {
     let none = shown(&["--cpu", "zen2", "--metrics", "nosuch"]).unwrap_err();
     assert!(none.contains("nosuch"), "{none}");
 }
+
+#[test]
+fn what_nothing_fits_is_called_what_was_asked_for() {
+    for (option, text) in [
+        ("--metrics", "no metric of skylakex fits \"nosuch\""),
+        ("--generic", "no generic event of skylakex fits \"nosuch\""),
+    ] {
+        assert_eq!(shown(&["--cpu", "skx", option, "nosuch"]), Err(text.to_string()));
+    }
+}
+
+#[test]
+fn a_misspelled_generic_event_is_refused_with_what_is_near_it() {
+    let error = shown(&["--cpu", "skx", "cycels"]).unwrap_err();
+    assert!(
+        error.contains("there is no event \"cycels\" on skylakex; near it are cycles"),
+        "{error}"
+    );
+    let list = json(&["--cpu", "skx", "cycels,instructions"]);
+    assert!(list["encodings"][0]["refused"].as_str().unwrap().contains("near it are cycles"));
+}
+
+/// What is refused is said once, and no table has only a head.
+#[test]
+fn a_plan_of_nothing_has_no_table() {
+    let (text, code) = shown(&["--cpu", "skx", "--plan", "cycels"]).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let [_, nothing, refused] = &lines[..] else { panic!("{text}") };
+    assert!(*nothing == "nothing can be counted" && code == 1, "{text}");
+    assert!(
+        refused.starts_with("refused: cycels") && refused.contains("near it are cycles"),
+        "{text}"
+    );
+    for (format, told) in [("table", true), ("csv", false), ("json", false)] {
+        let words = ["events", "--cpu", "skx", "--plan", "cycels", "--format", format];
+        let events = Line::try_parse_from(words).unwrap().events;
+        let listings = listings(&events, &Block::embedded().tables()).unwrap();
+        assert_eq!((listings[0].told, listings[0].refused.len()), (told, 1), "{format}");
+    }
+}

@@ -4,6 +4,7 @@ use super::{Chosen, build, in_front};
 use crate::build::BuildError;
 use crate::cli::Image;
 use crate::job::Packed;
+use crate::primitives::counted;
 use crate::{Failure, Result, interrupt, output};
 use std::fs;
 use std::path::Path;
@@ -77,10 +78,10 @@ pub(super) fn run(
         }
     }
     output::say(&format!(
-        "{}: {} items; {APPLICATION} ({} bytes) boots UEFI machines by PXE and HTTP{}, {SCRIPT} those with iPXE, with UEFI or a \
+        "{}: {}; {APPLICATION} ({} bytes) boots UEFI machines by PXE and HTTP{}, {SCRIPT} those with iPXE, with UEFI or a \
          BIOS; {}",
         folder.display(),
-        packed.job.items.len(),
+        counted(packed.job.items.len(), "item"),
         contents[0].len(),
         arguments.pmu.map_or(String::new(), in_front),
         match upload {

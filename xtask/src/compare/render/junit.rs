@@ -37,7 +37,10 @@ fn suite(comparison: &Comparison, item: &ItemCompared) -> TestSuite {
             ItemState::Recovered => TestCaseStatus::success(),
             _ => TestCaseStatus::skipped(),
         };
-        let text = [state_word(item.state), &item.notes.join("; ")].join(": ");
+        let text = match &item.notes[..] {
+            [] => state_word(item.state).to_string(),
+            notes => format!("{}: {}", state_word(item.state), notes.join("; ")),
+        };
         if item.state != ItemState::Recovered {
             status.set_message(text);
         }

@@ -130,6 +130,7 @@ fn junit_has_a_suite_for_each_item_and_a_failure_for_what_got_worse() {
     assert_eq!(of("a<b>&\"c\""), [2, 1, 0, 0]);
     assert_eq!(of("wide"), [2, 0, 0, 1]);
     assert_eq!(of("d"), [1, 0, 1, 0]);
+    assert!(text.contains("<skipped message=\"added\"/>"), "nothing is to be said of it: {text}");
     assert!(
         text.contains(
             "tsc: 3 to 4.5 TSC ticks (+1.5, +50.00 %); WORSE, more is worse, by 0 allowed"

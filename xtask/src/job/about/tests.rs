@@ -125,7 +125,11 @@ fn limits_in_a_job_are_refused_as_everything_else_in_it() {
         (format!("{snippet}limits = {{ loads = {{ max = 1 }} }}"), "unknown field `max`"),
         (format!("{snippet}limits = 3"), "line 4, column 10"),
         (format!("{snippet}limit = {{ loads = 3 }}"), "unknown field `limit`"),
-        (format!("limits = {{ tsc = -1 }}\n{snippet}"), "by is -1; it must be 0 or more"),
+        (format!("limits = {{ tsc = -1 }}\n{snippet}"), "the limit is -1; it must be 0 or more"),
+        (
+            format!("limits = {{ tsc = {{ by = -1 }} }}\n{snippet}"),
+            "by is -1; it must be 0 or more",
+        ),
         (
             "[[run]]\nlimits = { tsc = 1 }\n[[run.task]]\nname = \"t\"\nasm = \"nop\"".to_string(),
             "limits bounds TSC ticks, which are no figure here",

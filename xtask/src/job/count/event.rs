@@ -10,7 +10,7 @@ use std::fmt;
 
 /// An event, and what follows from its overflows.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "CountedEvent")]
 pub(in crate::job) struct EventTable {
     /// The event.

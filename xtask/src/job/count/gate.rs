@@ -28,7 +28,7 @@ pub(super) struct RawPoint {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Table {
     write: Option<String>,
     access: Option<String>,

@@ -17,7 +17,8 @@ impl CountFile {
     /// task has, or what is wrong
     /// with the tasks.
     pub fn item(&self) -> Result<Count<'static>, JobError> {
-        let assembled = self.workload.assemble()?;
+        let refused = |message| self.refused_at(&self.place, message);
+        let assembled = self.workload.assemble().map_err(|error| error.in_item(refused))?;
         if let Some(at) = self.own.bind.place().filter(|_| !self.sets.is_empty()) {
             let message = "bind stands beside sets; give each set its own".to_string();
             return Err(self.refused_at(at, message));

@@ -16,7 +16,7 @@ use toml::Spanned;
 
 /// Events that are counted while tasks run.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Count")]
 pub(crate) struct RawCount {
     /// Its name. Default: `count` and its number.
@@ -82,7 +82,7 @@ pub(crate) struct RawCount {
 
 /// A set of events that is bound by itself.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Set")]
 pub(super) struct RawSet {
     /// Its name. Default: `set` and its number.

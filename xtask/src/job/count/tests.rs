@@ -347,7 +347,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("passes = 3", "start-at = [\"second:r14\"]", &["data of r14 is { write = … }"]),
         ("passes = 3", "nested = true", &["nested is for counting that starts"]),
         ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
-        ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
+        ("passes = 3", "tick-ns = 5", &["job.toml:2:1: count `two tasks`: tick-ns is 5"]),
     ] {
         let text = JOB.replace(from, to);
         assert_ne!(text, JOB, "{from}");

@@ -39,6 +39,19 @@ fn an_expectation_is_of_ticks_or_of_named_figures() {
     }
 }
 
+/// Figures are floating point numbers, and nothing of an expectation is rounded.
+#[test]
+fn a_whole_number_that_no_figure_can_be_is_refused() {
+    let largest = 1_u64 << 53;
+    for form in ["N", "{ max = N }", "{ loads = N }", "{ loads = { min = N } }"] {
+        let with = |number: u64| snippet(&form.replace('N', &number.to_string()));
+        let error = with(largest + 1).unwrap_err();
+        assert!(error.contains("9007199254740993 has too many digits"), "{form}: {error}");
+        assert!(error.contains("line 4"), "{form}: {error}");
+        assert!(with(largest).is_ok() && with(largest + 2).is_ok(), "{form}");
+    }
+}
+
 fn refused(text: &str) -> Option<String> {
     pack(&job(text).unwrap(), Purpose::Qemu).err().map(|error| error.to_string())
 }

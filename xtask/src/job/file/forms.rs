@@ -17,7 +17,7 @@ use toml::Spanned;
 
 /// Instruction forms, each with latency and throughput.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Characterise")]
 #[schemars(extend("anyOf" = [{ "required": ["forms"] }, { "required": ["all"] }]))]
 pub(crate) struct RawForms {

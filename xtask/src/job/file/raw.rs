@@ -22,7 +22,7 @@ use toml::Spanned;
 
 /// What holds for every snippet that does not say otherwise.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Defaults")]
 pub(super) struct RawOptions {
     /// Dialect of the assembly. Default: intel.
@@ -69,7 +69,7 @@ pub(super) struct RawOptions {
 
 /// A piece of code to measure.
 #[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Snippet")]
 pub(crate) struct RawSnippet {
     /// Its name. Default: its code.

@@ -22,13 +22,24 @@ pub fn read(path: &Path) -> Result<JobFile, JobError> {
     parse(&text, &path.display().to_string())
 }
 
+/// What is wrong with the text, with a hint where a section has too few brackets.
+fn explained(error: &toml::de::Error, text: &str) -> String {
+    let said = error.to_string();
+    let section = error.span().and_then(|span| text.get(span.start..)?.strip_prefix('['));
+    let name = section.and_then(|rest| rest.split([']', '.', '\n']).next());
+    match name.filter(|_| error.message().contains("map, expected a sequence")) {
+        Some(name) => format!("{said}there may be several of them: write [[{name}]]"),
+        None => said,
+    }
+}
+
 /// Reads a job from its text; `source` is its name in messages.
 ///
 /// # Errors
 /// The first thing that is wrong, with line and column.
 pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let wrong = |message: String| JobError::Toml { file: source.to_string(), message };
-    let mut raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let mut raw: RawJob = toml::from_str(text).map_err(|error| wrong(explained(&error, text)))?;
     check_version(&raw, source)?;
     // Before anything is done for each item.
     limits::check_items(raw.items() as u64)

@@ -25,7 +25,7 @@ macro_rules! job {
     ($($(#[$doc:meta])* $key:ident: $raw:ty, $list:tt $(=> $all:ident: $decided:ty)?;)*) => {
         /// A job: what is measured, and how.
         #[derive(Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
         #[schemars(rename = "Job")]
         pub(crate) struct RawJob {
             /// Version of the form of jobs. Default: the newest.

@@ -138,6 +138,37 @@ fn every_mistake_names_its_line_and_column() {
     }
 }
 
+/// What is expected in words of job files, not by the names of types.
+#[test]
+fn no_mistake_is_told_by_the_name_of_a_type() {
+    let snippet = "[[snippet]]\nasm = 'nop'";
+    for text in ["defaults = 3", "[defaults]\nmachine = 3", "[defaults]\nonly = 3"] {
+        let text = message(text);
+        assert!(text.contains("invalid type: integer `3`, expected a table"), "{text}");
+    }
+    let keys = ["machine", "only", "exact", "history", "memory", "expect", "limits", "events"];
+    let items = keys.map(|key| format!("{snippet}\n{key} = 3")).into_iter();
+    let sections = ["snippet", "processors", "run", "count", "sample", "facts", "characterise"];
+    for text in items.chain(sections.map(|section| format!("{section} = [3]"))) {
+        let Err(error) = parse(&text, "x.toml") else { continue };
+        let error = error.to_string();
+        assert!(!error.contains("expected struct") && !error.contains("Raw"), "{error}");
+    }
+}
+
+#[test]
+fn a_section_with_too_few_brackets_is_named_with_both() {
+    for (text, section) in [
+        ("[snippet]\nasm = 'nop'", "[[snippet]]"),
+        ("[sample]\nasm = 'nop'", "[[sample]]"),
+        ("name = 'x'\n[run]\nname = 'y'", "[[run]]"),
+    ] {
+        let text = message(text);
+        let hint = format!("there may be several of them: write {section}");
+        assert!(text.contains("expected a sequence") && text.contains(&hint), "{text}");
+    }
+}
+
 #[test]
 fn a_job_for_a_newer_version_is_refused_by_its_number() {
     assert!(parse("version = 1", "j").is_ok());

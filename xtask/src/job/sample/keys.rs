@@ -13,12 +13,15 @@ use crate::metrics::Asked;
 use protocol::bits::Bits;
 use protocol::job::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, VectorRegisters};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 use toml::Spanned;
 
 /// Code that is sampled while it runs.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Sample")]
 pub(crate) struct RawSample {
     pub(super) name: Option<String>,
@@ -107,15 +110,34 @@ pub(crate) struct RawSample {
 }
 
 /// `"cycles"`, or with a rate of its own.
-#[derive(Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "an event, or { event = ..., period = ... }, or { event = ..., frequency = ... }"
-)]
-#[schemars(rename = "SampledBy")]
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "SampledBy")]
 pub(super) enum RawEvent {
     Plain(EventText),
     Own(OwnRate),
+}
+
+// By hand, as the messages of serde's untagged enums do not say what is wrong.
+impl<'de> Deserialize<'de> for RawEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = RawEvent;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an event, or a table with event, period, frequency or latency")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawEvent, E> {
+                EventText::deserialize(StrDeserializer::new(text)).map(RawEvent::Plain)
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawEvent, M::Error> {
+                OwnRate::deserialize(MapAccessDeserializer::new(map)).map(RawEvent::Own)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }
 
 /// `true`, or the kinds by their names.
@@ -156,7 +178,7 @@ impl RawVectors {
 
 /// An event with a rate of its own.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(rename = "SampledEvent")]
 pub(super) struct OwnRate {
     /// The event.

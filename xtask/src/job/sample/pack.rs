@@ -3,10 +3,11 @@
 use super::{SampleFile, TaskCode};
 use crate::job::assemble::{Code, Source, assemble_with_labels};
 use crate::job::errors::JobError;
-use crate::job::file::{JobFile, PackedItem, SnippetFile};
+use crate::job::file::{FileItem, JobFile, PackedItem, SnippetFile};
 use crate::job::function::Programs;
 use crate::job::workload::{Assembled, WorkloadFile};
 use crate::job::{SOURCES, analyse, memory, place, sources, whole};
+use protocol::job::limits::LimitError;
 use protocol::job::sampling::Sampling;
 use protocol::job::workload::{Ring, Task, Workload};
 use protocol::job::{Item, limits};
@@ -34,7 +35,8 @@ pub(super) fn pack(
     let mut items = Vec::with_capacity(samples.len());
     for sample in samples {
         let (workload, codes) = match &sample.tasks {
-            Some(tasks) => of_tasks(tasks, programs)?,
+            Some(tasks) => of_tasks(tasks, programs)
+                .map_err(|error| error.in_item(|message| sample.refused(&file.source, message)))?,
             None => {
                 let part = parts.next().expect("each sample with code of its own was assembled");
                 let (task, code) = sample.task(part, &file.source)?;
@@ -45,7 +47,7 @@ pub(super) fn pack(
         let item = Item::Sample(Sampling { workload, energy, uncore, ..sample.sampling.clone() });
         limits::check_item(&item).map_err(|error| {
             let of_task = sample.tasks.as_ref().and_then(|one| one.task_error(&error));
-            of_task.unwrap_or_else(|| sample.code.at(&file.source, &error))
+            of_task.unwrap_or_else(|| sample.refused(&file.source, sample.why(&error)))
         })?;
         items.push((item, Some(codes)));
     }
@@ -71,6 +73,17 @@ pub(super) fn of_tasks(
 }
 
 impl SampleFile {
+    /// The error in words, of which the firmware does not have all: it does not get energy and the uncore as events.
+    fn why(&self, error: &LimitError) -> String {
+        match (error, self.whole.first()) {
+            (LimitError::NothingToSampleBy, Some(event)) => format!(
+                "{event} is {}, read before the code and after it: {error}",
+                whole::what(event)
+            ),
+            _ => error.to_string(),
+        }
+    }
+
     /// Its code as a task that runs alone.
     pub(super) fn task(
         &self,
@@ -81,7 +94,7 @@ impl SampleFile {
         if bytes > limits::CODE_AREA_BYTES {
             let max = limits::CODE_AREA_BYTES;
             let message = format!("its code takes {bytes} bytes; at most {max} fit");
-            return Err(self.code.refused(source, message));
+            return Err(self.refused(source, message));
         }
         let bits = self.code.options.bits;
         let codes = [&init.bytes[..], &body.bytes];

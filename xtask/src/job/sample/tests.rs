@@ -41,9 +41,23 @@ fn c7_what_is_wrong_is_named_with_its_place() {
     for (rest, part) in [
         ("events = ['cycles']", "`cycles` has neither"),
         ("events = ['cycles']\nperiod = 1\nfrequency = 1", "not both"),
-        ("events = [{ event = 'cycles', times = 1 }]", "an event, or {"),
+        ("events = [{ event = 'cycles', times = 1 }]", "unknown field `times`"),
+        (
+            "events = [{ evnt = 'cycles', period = 1 }]",
+            "unknown field `evnt`, expected one of `event`",
+        ),
+        ("events = [{ period = 1 }]", "missing field `event`"),
+        ("events = [3]", "expected an event, or a table with event, period"),
+        ("events = ['cycles:']\nperiod = 1", "is not an event"),
         ("", "nothing to sample by"),
-        ("events = ['cycles']\nperiod = 0", "period is 0"),
+        (
+            "events = ['energy-pkg', 'energy-cores']",
+            "energy-pkg is energy, read before the code and after it: there is nothing to sample by",
+        ),
+        (
+            "events = ['cycles']\nperiod = 0",
+            "x.toml:1:1: sample `nop; here: nop; 2: nop; .Lx: nop`: period is 0",
+        ),
         ("interval-ns = 10", "interval-ns is 10"),
         ("interval-ns = 10000\ndelivery = 'nmi'", "delivery"),
         ("interval-ns = 10000\nregisters = ['eax']", "`eax` is no general register"),
@@ -55,6 +69,17 @@ fn c7_what_is_wrong_is_named_with_its_place() {
     ] {
         let error = sampling(rest).unwrap_err();
         assert!(error.contains(part), "{rest}: {error}");
+    }
+}
+
+#[test]
+fn errors_of_tasks_name_file_line_and_sample() {
+    for (from, to, part) in [
+        ("period = 100", "period = 100\ntick-ns = 1", "x.toml:1:1: sample `a, b`: tick-ns is 1;"),
+        ("period = 100", "period = 0", "x.toml:1:1: sample `a, b`: period is 0"),
+    ] {
+        let error = tasks(&TASKS.replace(from, to)).unwrap_err();
+        assert!(error.starts_with(part), "{error}");
     }
 }
 

@@ -13,7 +13,7 @@ use toml::Spanned;
 
 /// A task.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Task")]
 pub(in crate::job) struct RawTask {
     /// Its name.

@@ -2,6 +2,7 @@
 
 use crate::collect::Report;
 use crate::disassembly::listed;
+use crate::kinds::failed;
 use crate::primitives::number;
 use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
@@ -20,7 +21,8 @@ fn section(exact: &ExactResult, columns: Width) -> String {
     let mut out = String::new();
     let filtered = if exact.filtered { ", as far as the filter counts them" } else { "" };
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}", exact.item, paint(STRONG, &exact.name));
+    let (name, failed) = (paint(STRONG, &exact.name), failed(exact.verdict));
+    let _ = writeln!(out, "{} {name}{failed}", exact.item);
     let text = format!("exact counts per execution, {} stepped through{filtered}", exact.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     for list in [&exact.counts, &exact.opcodes] {

@@ -12,6 +12,7 @@ mod told;
 mod words;
 
 use crate::collect::Report;
+use crate::kinds::failed;
 use crate::primitives::number;
 use crate::primitives::style::{FAINT, STRONG, WARNING, paint};
 use crate::primitives::table::{Width, empty, fit};
@@ -35,7 +36,8 @@ pub(crate) fn sections(report: &Report, columns: Width) -> String {
 fn section(sheet: &FactsResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}", sheet.item, paint(STRONG, &sheet.name));
+    let (name, failed) = (paint(STRONG, &sheet.name), failed(sheet.verdict));
+    let _ = writeln!(out, "{} {name}{failed}", sheet.item);
     let mut part = |heading: String,
                     head: &[&str],
                     rows: Vec<Vec<String>>,

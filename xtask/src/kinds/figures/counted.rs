@@ -1,14 +1,20 @@
 //! Figures of what runs once: tasks, counts over tasks, samples. Names and values are those of
 //! [`protocol::record::figures`].
 
-use super::{EVENTS, Figure, SCALED, Spread, once};
+use super::{EVENTS, Figure, JOULES, SCALED, Spread, once};
 use crate::limits::Worse;
 use protocol::record::{
-    CountResult, CountValue, CountedEvent, ItemRecord, SampleResult, TasksResult,
+    CountResult, CountValue, CountedEnergy, CountedEvent, ItemRecord, SampleResult, TasksResult,
 };
 
 /// What of a run of tasks is neither better nor worse with more of it: the scheduler's own doings.
 const NEVER: [&str; 4] = ["ticks", "groups", "passes", "moves"];
+/// What is counted of every run of tasks.
+const INSTRUCTIONS: &str = "instructions:u";
+/// What samples by time are called; the PMU counts nothing for them.
+const TIMER: &str = "timer";
+/// What samples have behind an event's name.
+const OF_SAMPLES: [&str; 5] = ["", ", overflows", ", samples", ", dropped", ", estimate"];
 /// What has to stay as it is: what a task computed, and how often counting began and ended.
 const EITHER: [&str; 3] = ["value", "starts", "stops"];
 
@@ -33,9 +39,22 @@ pub(crate) fn plain(result: &dyn ItemRecord, steady: bool) -> impl Iterator<Item
     })
 }
 
-/// What a run of tasks came to.
+/// What a run of tasks came to: only its instructions are counted by the PMU.
 pub(crate) fn of_tasks(ran: &TasksResult, steady: bool) -> Vec<Figure> {
-    plain(ran, steady).collect()
+    let with = |mut figure: Figure| {
+        let what = figure.name.split_once(", task ").map_or(&*figure.name, |(what, _)| what);
+        figure.event = (what == INSTRUCTIONS).then(|| INSTRUCTIONS.to_string());
+        figure
+    };
+    in_joules(plain(ran, steady).map(with).collect(), &ran.energy)
+}
+
+/// Energy is no number of events.
+fn in_joules(mut figures: Vec<Figure>, energy: &[CountedEnergy]) -> Vec<Figure> {
+    let sums = CountedEnergy::sums(energy);
+    let is_energy = |figure: &Figure| sums.iter().any(|(name, _)| *name == figure.name);
+    figures.iter_mut().filter(|one| is_energy(one)).for_each(|one| one.unit = JOULES);
+    figures
 }
 
 /// Counts know what they counted, and whether they had a counter all the time.
@@ -72,7 +91,7 @@ pub(crate) fn of_count(count: &CountResult, steady: bool) -> Vec<Figure> {
         }
         figure
     };
-    plain(count, steady).map(with).collect()
+    in_joules(plain(count, steady).map(with).collect(), &count.energy)
 }
 
 /// What is counted by overflows depends on the period.
@@ -80,6 +99,9 @@ pub(crate) fn of_samples(sampled: &SampleResult, steady: bool) -> Vec<Figure> {
     let with = |mut figure: Figure| {
         for one in &sampled.events {
             let Some(behind) = figure.name.strip_prefix(&*one.event) else { continue };
+            if OF_SAMPLES.contains(&behind) && one.event != TIMER {
+                figure.event = Some(one.event.clone());
+            }
             if [", overflows", ", samples", ", dropped"].contains(&behind) {
                 figure.period = Some(one.period);
                 figure.worse = if behind == ", dropped" { Worse::More } else { Worse::Never };
@@ -87,5 +109,5 @@ pub(crate) fn of_samples(sampled: &SampleResult, steady: bool) -> Vec<Figure> {
         }
         figure
     };
-    plain(sampled, steady).map(with).collect()
+    in_joules(plain(sampled, steady).map(with).collect(), &sampled.energy)
 }

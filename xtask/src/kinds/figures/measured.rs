@@ -1,6 +1,6 @@
 //! Figures of code that runs again and again: snippets, histories, and what is stepped through.
 
-use super::{EVENTS, Figure, ONE_RUN, SUM, Spread, TICKS};
+use super::{EVENTS, Figure, JOULES, ONE_RUN, SUM, Spread, TICKS};
 use crate::limits::Worse;
 use protocol::job::criteria::TSC;
 use protocol::record::{
@@ -16,18 +16,25 @@ pub(crate) fn of_metrics(
     behind: &str,
 ) -> Vec<Figure> {
     let of = |metric: &Metric| {
-        let unit = match &metric.energy {
-            Some(_) => JOULES,
-            None if metric.event == TSC => TICKS,
-            None if metric.retired.is_some() => CYCLES,
-            None => EVENTS,
-        };
         let name = format!("{}{behind}", metric.event);
         let spread = spread(metric, runs, per, steady);
-        let event = metric.counting.as_ref().map(|counting| counting.name.clone());
-        Figure { event, ..Figure::new(name, unit, metric.value.median, spread) }
+        let event = counted_as(metric);
+        Figure { event, ..Figure::new(name, unit(metric), metric.value.median, spread) }
     };
     metrics.iter().map(of).collect()
+}
+
+fn unit(metric: &Metric) -> &'static str {
+    match &metric.energy {
+        Some(_) => JOULES,
+        None if metric.event == TSC => TICKS,
+        None if metric.retired.is_some() => CYCLES,
+        None => EVENTS,
+    }
+}
+
+fn counted_as(metric: &Metric) -> Option<String> {
+    metric.counting.as_ref().map(|counting| counting.name.clone())
 }
 
 /// Each figure is a difference of two codes' counts, divided. The runs of the one and of the other are independent, so
@@ -78,13 +85,25 @@ pub(crate) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figu
         all.extend(of_metrics(&one.metrics, result.runs, result.per, steady, &behind));
     }
     for sum in &result.sums {
-        let mut parts = result.processors.iter().flat_map(|one| &one.metrics);
-        let exact = parts.all(|metric| metric.event != sum.event || metric.deterministic);
+        let exact = parts(result, &sum.event).all(|metric| metric.deterministic);
         let exact = exact && (result.runs > 1 || steady);
         let spread = if exact { Spread::Exact(result.runs) } else { Spread::Unknown(SUM) };
-        all.push(Figure::new(format!("{}, sum", sum.event), EVENTS, sum.value, spread));
+        // What was added up is of one event.
+        let first = parts(result, &sum.event).next();
+        let unit = first.map_or(EVENTS, unit);
+        let figure = Figure::new(format!("{}, sum", sum.event), unit, sum.value, spread);
+        all.push(Figure { event: first.and_then(counted_as), ..figure });
     }
     all
+}
+
+/// Each processor's metric of an event.
+pub(crate) fn parts<'a>(
+    result: &'a ProcessorsResult,
+    event: &str,
+) -> impl Iterator<Item = &'a Metric> {
+    let all = result.processors.iter().flat_map(|one| &one.metrics);
+    all.filter(move |metric| metric.event == event)
 }
 
 /// What a fact sheet told. No change of it is one for the worse.
@@ -103,8 +122,6 @@ pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
     told.collect()
 }
 
-/// What energy is in.
-const JOULES: &str = "J";
 /// Of a retire latency.
 const MEAN: &str = "it is the mean of sampled records, so its variation is unknown";
 /// What times of a fact sheet are in, and what its other figures are numbers of.

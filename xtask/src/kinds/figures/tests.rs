@@ -103,6 +103,9 @@ fn what_a_task_computed_has_to_stay_and_its_turns_not_to_become_less() {
     assert_eq!(worse("value, task t: x"), Worse::Either);
     assert_eq!(worse("turns, task t: x"), Worse::Less);
     assert_eq!(worse("instructions:u, task t: x"), Worse::More);
+    let event = |name: &str| figure(&item, name).event.as_deref();
+    assert_eq!(event("instructions:u, task t: x"), Some("instructions:u"));
+    assert_eq!(event("turns, task t: x"), None);
 }
 
 #[test]
@@ -115,6 +118,20 @@ fn overflows_have_their_period() {
     let item = item(&sampled, true);
     assert_eq!((figure(&item, "loads").value, figure(&item, "loads").period), (3005.0, None));
     assert_eq!(figure(&item, "loads, overflows").period, Some(1000));
+    for name in ["loads", "loads, overflows"] {
+        assert_eq!(figure(&item, name).event.as_deref(), Some("loads"), "{name}");
+    }
+}
+
+#[test]
+fn energy_of_what_runs_once_is_in_joules() {
+    let tasks = json!({ "type": "tasks", "item": 0, "name": "r", "tasks": [], "switches": 4,
+        "ticks": { "count": 1, "min": 0, "median": 0, "max": 0 }, "interrupts": [], "tsc": [0, 1],
+        "energy": [{ "event": "energy-pkg", "register": "MSR 0x611", "joules": 1.5, "resolution": 0.1, "units": 3,
+                     "unit": 14, "ticks": 1, "update": 1 }] });
+    let item = item(&tasks, true);
+    let units = ["energy-pkg", "switches"].map(|name| figure(&item, name).unit);
+    assert_eq!(units, ["J", "events"]);
 }
 
 #[test]
@@ -144,6 +161,17 @@ fn sums_are_exact_if_all_that_was_added_up_is() {
     assert_eq!(figure(&item(&both(true), false), "loads, sum").spread, Spread::Exact(10));
     assert_eq!(figure(&item(&both(false), false), "loads, sum").spread, Spread::Unknown(SUM));
     assert_eq!(figure(&item(&both(false), false), "loads on cpu 0").spread, Spread::Exact(10));
+    let of_sum = |value: &Value| {
+        let item = item(value, false);
+        let sum = figure(&item, "loads, sum");
+        (sum.event.clone(), sum.unit)
+    };
+    assert_eq!(of_sum(&both(true)), (None, "events"));
+    let mut value = both(true);
+    let first = &mut value["processors"][0]["metrics"][0];
+    first["counting"] = json!({ "name": "L", "counter": "c", "pass": 0 });
+    first["energy"] = json!({ "unit": 14, "resolution": 0.5, "ticks": [1, 2], "update": 9 });
+    assert_eq!(of_sum(&value), (Some("L".to_string()), "J"));
 }
 
 #[test]

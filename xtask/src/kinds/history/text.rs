@@ -1,6 +1,7 @@
 //! What was looked at cycle by cycle.
 
 use crate::collect::Report;
+use crate::kinds::failed;
 use crate::primitives::number;
 use crate::primitives::plot::PlotLine;
 use crate::primitives::point::{Data, Point};
@@ -19,7 +20,8 @@ pub(crate) fn sections(report: &Report, columns: Width) -> String {
 fn section(history: &HistoryResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}", history.item, paint(STRONG, &history.name));
+    let (name, failed) = (paint(STRONG, &history.name), failed(history.verdict));
+    let _ = writeln!(out, "{} {name}{failed}", history.item);
     let _ = writeln!(out, "{}", paint(FAINT, &heading(history)));
     let width = history.series.iter().map(|one| label(history, one).chars().count()).max();
     for one in &history.series {

@@ -1,7 +1,7 @@
 //! What ran on several processors at once.
 
 use crate::collect::Report;
-use crate::kinds::{energy, uncore};
+use crate::kinds::{energy, failed, uncore};
 use crate::primitives::style::{FAINT, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
 use crate::primitives::{joules, number};
@@ -73,7 +73,8 @@ pub(crate) fn sections(report: &Report, columns: Width) -> String {
 
 fn section(result: &ProcessorsResult, columns: Width) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
+    let (name, failed) = (paint(STRONG, &result.name), failed(result.verdict));
+    let _ = writeln!(out, "{} {name}{failed}", result.item);
     let skew = &result.start_skew;
     let together = match result.in_turn {
         true => "one after the other, as the emulated PMU's clock counts all of them".to_string(),

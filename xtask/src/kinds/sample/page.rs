@@ -6,7 +6,7 @@ mod processors;
 
 use crate::document::Document;
 use crate::kinds::page::{note, percent, share, table};
-use crate::kinds::sample::text::{intervals, period, warnings};
+use crate::kinds::sample::text::{handling, intervals, not_counted, period, warnings};
 use crate::kinds::{energy, tasks, uncore};
 use crate::samples::edges::{self, EdgeRow};
 use crate::samples::processors::named;
@@ -23,7 +23,7 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     };
     let capability = &result.capability;
     let mut parts = vec![
-        Part::Text(format!("Interrupted by {delivery}; counters meanwhile: {}.", result.handling)),
+        Part::Text(format!("Interrupted by {delivery}; counters meanwhile: {}.", handling(result))),
         Part::Text(format!(
             "Skid: {}; data address: {}.",
             capability.skid, capability.data_address
@@ -43,6 +43,8 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
         result.schedule.as_ref().map(|one| tasks::page::of_tasks(&one.tasks, result.emulated)),
     );
     parts.extend(warnings(result).into_iter().map(|text| note(Tone::Warn, "note", text)));
+    let uncounted = not_counted(result).into_iter();
+    parts.extend(uncounted.map(|text| note(Tone::Warn, "not counted", text)));
     let Some(profile) = document.profile(result.item) else { return parts };
     for (event, count) in result.events.iter().enumerate() {
         if profile.total(event) > 0 {

@@ -6,7 +6,7 @@ mod processors;
 
 use crate::collect::Report;
 use crate::context::Context;
-use crate::kinds::tasks;
+use crate::kinds::{failed, tasks};
 use crate::primitives::style::{FAINT, STRONG, WARNING, paint};
 use crate::primitives::table::{Width, empty, fit};
 use crate::samples::data::LineCount;
@@ -30,7 +30,8 @@ fn section(profile: &Profile, columns: Width) -> String {
     let result = profile.result;
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
+    let name = paint(STRONG, &result.name);
+    let _ = writeln!(out, "{} {name}{}", result.item, failed(result.verdict));
     let mut say = |text: &str| {
         let _ = writeln!(out, "{}", paint(FAINT, text));
     };
@@ -39,7 +40,7 @@ fn section(profile: &Profile, columns: Width) -> String {
         Delivery::Fixed => "a vector",
         Delivery::Nmi => "NMI",
     };
-    say(&format!("sampled by {delivery}{emulated}; counters: {}", result.handling));
+    say(&format!("sampled by {delivery}{emulated}; counters: {}", handling(result)));
     let capability = &result.capability;
     say(&format!("skid: {}; data address: {}", capability.skid, capability.data_address));
     for one in &result.events {
@@ -64,6 +65,9 @@ fn section(profile: &Profile, columns: Width) -> String {
     }
     for warning in warnings(result) {
         let _ = writeln!(out, "{}: {warning}", paint(WARNING, "note"));
+    }
+    for one in not_counted(result) {
+        let _ = writeln!(out, "{}: {one}", paint(WARNING, "not counted"));
     }
     for (event, count) in result.events.iter().enumerate() {
         if profile.total(event) > 0 {
@@ -168,17 +172,22 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
     if result.stopped && result.on_full == OnFull::Stop {
         said.push("the log was full and stopped the counters before the end".to_string());
     }
-    for one in &result.uncounted {
-        said.push(format!("not sampled by {}: {}", one.event, one.reason));
-    }
-    for one in &result.unread {
-        said.push(format!("not counted: {}: {}", one.event, one.reason));
-    }
     for one in &result.events {
         said.extend(one.qualified.iter().map(|what| format!("{}, {what}", one.event)));
         said.extend(one.remarks.iter().map(|remark| format!("{}: {remark}", one.event)));
     }
     said
+}
+
+/// What becomes of the counters while a sample is taken, without the word itself.
+pub(crate) fn handling(result: &SampleResult) -> &str {
+    result.handling.strip_prefix("counters ").unwrap_or(&result.handling)
+}
+
+/// Events that were neither sampled by nor counted beside, each with the reason.
+pub(crate) fn not_counted(result: &SampleResult) -> Vec<String> {
+    let all = result.uncounted.iter().chain(&result.unread);
+    all.map(|one| format!("{}: {}", one.event, one.reason)).collect()
 }
 
 fn table(header: &[&str], right: &[usize]) -> Table {

@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::forms;
-use crate::kinds::page::{controls, note, table};
+use crate::kinds::page::{NANOJOULES, controls, note, table};
 use crate::kinds::snippet::text::of_records;
 use crate::primitives::{joules, number};
 use html_report::model::{Badge, Cell, Part, Spread, Tone, Value};
@@ -17,7 +17,7 @@ pub(crate) fn kind(result: &SnippetResult) -> &'static str {
 pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(String, String, Value)> {
     let figure = |metric: &Metric| {
         let (unit, scale) = match &metric.energy {
-            Some(_) => ("nJ".to_string(), 1e9),
+            Some(_) => (NANOJOULES.0.to_string(), NANOJOULES.1),
             None if metric.event == TSC => (document.tsc(), 1.0),
             None if metric.retired.is_some() => ("cycles".to_string(), 1.0),
             None => (String::new(), 1.0),

@@ -2,6 +2,7 @@
 
 use crate::collect::Report;
 use crate::disassembly::{self, unhex};
+use crate::kinds::failed;
 use crate::primitives::point::{Data, Point, one_line};
 use crate::primitives::style::{FAINT, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
@@ -19,7 +20,8 @@ fn section(ran: &TasksResult, columns: Width) -> String {
     let mut out = String::new();
     let ticks = &ran.ticks;
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}", ran.item, paint(STRONG, &ran.name));
+    let (name, failed) = (paint(STRONG, &ran.name), failed(ran.verdict));
+    let _ = writeln!(out, "{} {name}{failed}", ran.item);
     let mut line = format!("{} switches, {} ticks", ran.switches, ticks.count);
     if ticks.max > 0 {
         let _ = write!(

@@ -1,17 +1,19 @@
 //! A column for each machine.
 
 use crate::clean;
+use crate::kinds::figures::JOULES;
 use crate::lab::machine::Machine;
-use crate::primitives::number;
 use crate::primitives::style::{ERROR, FAINT, GOOD, STRONG, WARNING, paint};
 use crate::primitives::table::{empty, fit};
+use crate::primitives::{joules, number};
 use crate::text::printable;
-use crate::verdict::{Tally, sentences};
+use crate::verdict::{Tally, of_error, sentences};
 use comfy_table::CellAlignment;
 use protocol::job::criteria::TSC;
 use protocol::record::{ErrorCode, Outcome, Record, Verdict, figures};
 use protocol::stream::Problem;
 use protocol::verdict;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What stands where a machine has no figure.
@@ -113,14 +115,9 @@ impl Shown {
         let item = match record {
             Record::Error(error) => {
                 let (Some(index), Some(name)) = (error.item, &error.name) else { return };
-                let word = match error.code {
-                    ErrorCode::Skipped => "skipped",
-                    ErrorCode::SnippetFault => "FAULT",
-                    ErrorCode::TimeLimit | ErrorCode::StepLimit => "TIME LIMIT",
-                    _ => "ERROR",
-                };
-                let style = if word == "skipped" { WARNING } else { ERROR };
-                let label = paint(style, if word == "skipped" { "skipped:" } else { "error:" });
+                let word = of_error(error.code);
+                let style = if error.code == ErrorCode::Skipped { WARNING } else { ERROR };
+                let label = paint(style, if style == WARNING { "skipped:" } else { "error:" });
                 self.notes.push(format!("{label} item {index} ({name}): {}", error.text));
                 Item { index, name: name.clone(), word, figures: Vec::new() }
             }
@@ -144,9 +141,14 @@ impl Shown {
                     let label = paint(ERROR, "missed:");
                     self.notes.push(format!("{label} item {index} ({name}): {sentence}"));
                 }
+                let known = crate::kinds::figures::of(record, false);
+                let known = known.iter().flat_map(|item| &item.figures);
+                let energy: BTreeSet<&str> =
+                    known.filter(|one| one.unit == JOULES).map(|one| &*one.name).collect();
                 let figures = figures(record).into_iter().map(|figure| {
+                    let shown = if energy.contains(&*figure.label) { joules } else { number };
                     let label = if figure.label == TSC { "TSC ticks".into() } else { figure.label };
-                    (label, figure.value.map_or_else(|| NONE.to_string(), number))
+                    (label, figure.value.map_or_else(|| NONE.to_string(), shown))
                 });
                 Item { index, name: name.to_string(), word, figures: figures.collect() }
             }

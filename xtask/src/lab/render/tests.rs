@@ -74,6 +74,17 @@ fn x6_the_table_has_a_column_for_each_machine_and_says_what_became_of_it() {
 }
 
 #[test]
+fn energy_has_a_prefix_in_the_table_of_machines() {
+    let energy =
+        r#""energy":{"unit":14,"resolution":1e-9,"ticks":[1,2],"update":9},"deterministic""#;
+    let one = result(0, "add", "none", 1.5e-8).replace(r#""tsc","#, r#""energy-pkg","#);
+    let one = one.replace(r#""deterministic""#, energy);
+    let machines = [machine("a", &[&one, &end(2, "pass")], None)];
+    let table = render(&machines, "job", LabFormat::Table).unwrap();
+    assert!(table.contains("15 nJ"), "{table}");
+}
+
+#[test]
 fn x6_the_document_and_the_rows_have_every_machine() {
     let document: Value = serde_json::from_str(&shown(LabFormat::Json)).unwrap();
     assert_eq!(document["exit_code"], 3);

@@ -160,6 +160,30 @@ fn k2_a_document_is_read_by_the_grammar_of_tap_14() {
     assert_eq!(document.bailed, ["it # stopped"]);
 }
 
+#[test]
+fn joules_of_an_execution_are_not_rounded_to_nothing() {
+    let series = r#"{"min":1,"max":2,"distinct":2}"#;
+    let metric = format!(
+        r#"{{"event":"energy-pkg","median":1.5e-8,"min":1.25e-8,"mean":1.5e-8,"max":2e-8,"deterministic":false,
+        "series":[{series},{series}],"energy":{{"unit":14,"resolution":1e-9,"ticks":[1,2],"update":9}}}}"#
+    );
+    let snippet = format!(
+        r#"{{"type":"result","item":0,"name":"a","verdict":"none","per":1,"runs":1,"metrics":[{metric}],"tsc":[0,1]}}"#
+    );
+    let processors = format!(
+        r#"{{"type":"processors","item":1,"name":"p","per":1,"runs":1,"tsc":[0,1],
+        "processors":[{{"processor":0,"apic_id":0,"tsc_offset":0,"tsc_offset_error":0,"metrics":[{metric}],
+        "snapshot_tsc":0,"snapshot":[]}}],"sums":[{{"event":"energy-pkg","value":3e-8,"processors":1}}],
+        "start_skew":{{"min":0,"median":0,"max":0}},"snapshot":{{"deadline":0,"skew":0,"events":[]}}}}"#
+    );
+    let tap = tap(vec![record(&snippet), record(&processors)], &Context::default());
+    for line in
+        ["median: 0.000000015\n", "min: 0.0000000125\n", "max: 0.00000002\n", "sum: 0.00000003\n"]
+    {
+        assert!(tap.contains(line), "{line}: {tap}");
+    }
+}
+
 /// What another reader makes of it: one point a line, `ok` or `not ok`, its number of blocks and of metrics.
 const PERL: &str = r#"
     use TAP::Parser;

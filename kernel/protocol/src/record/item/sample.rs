@@ -20,13 +20,10 @@ impl ItemRecord for SampleResult {
         let number = |value: u64| Some(value as f64);
         let mut all = Vec::new();
         for one in &self.events {
+            all.push(figure(&*one.event, one.seen().and_then(number)));
             if !one.is_sampled() {
-                all.push(figure(&*one.event, one.witness.map(|count| count as f64)));
                 continue;
             }
-            let periods = one.overflows.saturating_add(one.throttled);
-            let seen = periods.saturating_mul(one.period).saturating_add(one.rest);
-            all.push(figure(&*one.event, number(seen)));
             for (what, value) in
                 [("overflows", one.overflows), ("samples", one.samples), ("dropped", one.dropped)]
             {

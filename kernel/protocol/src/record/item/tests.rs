@@ -81,6 +81,20 @@ fn m15_a_task_that_did_not_exit_fails_each_kind_that_runs_tasks() {
     }
 }
 
+/// Samples that were left out are none of the overflows, but their periods ended as well.
+#[test]
+fn of_random_periods_the_figure_is_what_the_unit_saw() {
+    let Record::Sample(mut sampled) = sample(&[]) else { panic!("a sample") };
+    let event = json!({
+        "event": "ibs-op", "period": 272, "overflows": 100, "samples": 100, "dropped": 0, "filtered": 900,
+        "ended": 272_000, "rest": 0,
+    });
+    sampled.events = serde_json::from_value(json!([event])).expect("events");
+    assert_eq!(value(&Record::Sample(sampled.clone()), "ibs-op"), Some(272_000.0));
+    sampled.events[0].ended = None;
+    assert_eq!(value(&Record::Sample(sampled), "ibs-op"), Some(27_200.0));
+}
+
 #[test]
 fn energy_and_moves_of_tasks_are_figures() {
     let all = [task("t", "exit", Some(4)), task("u", "exit", None)];

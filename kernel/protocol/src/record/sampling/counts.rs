@@ -61,7 +61,7 @@ pub struct SampledCount {
     /// The period at the end, if throttling made it longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_period: Option<u64>,
-    /// Events since the last overflow. `(overflows + throttled) * period + rest` is what the counter saw.
+    /// Events since the last overflow. Unless periods are random, `(overflows + throttled) * period + rest` is what the counter saw.
     #[serde(default)]
     pub rest: u64,
     /// The same event at the same time on a counter that raised no interrupts, if one was free; where `period` is 0, its count.
@@ -97,6 +97,16 @@ impl SampledCount {
     #[must_use]
     pub const fn is_sampled(&self) -> bool {
         self.period > 0
+    }
+
+    /// What its counter or unit saw; for one that was counted beside, its count.
+    #[must_use]
+    pub fn seen(&self) -> Option<u64> {
+        if !self.is_sampled() {
+            return self.witness;
+        }
+        let periods = self.overflows.saturating_add(self.throttled).saturating_mul(self.period);
+        Some(self.ended.unwrap_or(periods).saturating_add(self.rest))
     }
 }
 

@@ -9,9 +9,15 @@ use protocol::record::{CountResult, Uncounted};
 pub(crate) fn point(count: &CountResult) -> Point {
     let mut point = tasks::text::point(&count.name, &count.tasks);
     for (set, event) in figures(count) {
-        let value = event.sum.scaled.unwrap_or(event.sum.raw);
         let data = Data::new().text("event", &format!("{set}{}", event.event));
-        point.push("counts", data.plain("value", value));
+        // Without a counter there is no count.
+        point.push(
+            "counts",
+            match event.sum.scaled {
+                Some(value) => data.plain("value", value),
+                None => data.plain("value", "~"),
+            },
+        );
     }
     energy::push(&mut point, &count.energy);
     uncore::push(&mut point, &count.uncore);

@@ -5,7 +5,7 @@ use super::{
     right_but, series, share, stale, taken_out, value, waiting,
 };
 use crate::collect::Report;
-use crate::kinds::{energy, tasks, uncore};
+use crate::kinds::{energy, failed, tasks, uncore};
 use crate::primitives::style::{FAINT, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
 use comfy_table::{Cell, Table};
@@ -23,7 +23,8 @@ fn section(count: &CountResult, width: Width) -> String {
     let mut out = String::new();
     let emulated = if count.emulated { " (emulated PMU)" } else { "" };
     // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{} {}{emulated}", count.item, paint(STRONG, &count.name));
+    let (name, failed) = (paint(STRONG, &count.name), failed(count.verdict));
+    let _ = writeln!(out, "{} {name}{emulated}{failed}", count.item);
     let mut text = format!("{}, {}", plural(count.ticks, "tick"), plural(count.switches, "switch"));
     if count.groups > 1 {
         let _ = write!(text, ", {} groups of events in turns", count.groups);

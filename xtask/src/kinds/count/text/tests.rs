@@ -104,6 +104,11 @@ fn i1_counts_by_task_scaled_counts_and_the_series_are_in_every_form() {
     assert!(csv.contains("4,two,x,,,,,,,,,,uncounted\n"), "{csv}");
     let tap = rendered(Format::Tap);
     assert!(tap.contains("  counts:\n    - event: \"cycles\"\n      value: 30\n"), "{tap}");
+    let mut waited = report(TaskEnd::Exit);
+    let Record::Count(count) = &mut waited.records[0].record else { panic!() };
+    count.events[1].sum = CountValue { raw: 0, scaled: None, counted: 0, enabled: 100 };
+    let tap = render(&waited, &Context::default(), Format::Tap);
+    assert!(tap.contains("    - event: \"loads\"\n      value: ~\n"), "{tap}");
     let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
     assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
     assert_eq!(report(TaskEnd::Exit).items(), 1);
