@@ -40,8 +40,8 @@ const KNOWN: [(&str, &str); 24] = [
         "#DB",
     ),
     ("cli; 2: hlt; jmp 2b", "silence"),
-    ("xor eax, eax; push rax; push rax; lidt [rsp]; ud2", "the machine ended"),
-    ("xor eax, eax; mov cr3, rax; jmp rax", "the machine ended"),
+    ("xor eax, eax; push rax; push rax; lidt [rsp]; ud2", "the machine was reset"),
+    ("xor eax, eax; mov cr3, rax; jmp rax", "the machine was reset"),
 ];
 
 /// Instructions of the random sequences: each alone is harmless, or faults, or changes the machine.

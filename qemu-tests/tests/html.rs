@@ -197,7 +197,7 @@ fn x5_the_guides_commands_write_what_they_name() {
     assert!(both.contains(">old<") && both.contains(">new<"), "{both}");
     // Nothing that is no report becomes a page, and none is overwritten.
     fs::write(folder.join("text.txt"), "text").unwrap();
-    xtask(folder, &["report", "text.txt"]).fails_with(2, &["text is not a report"]);
+    xtask(folder, &["report", "text.txt"]).fails_with(2, &["text.txt is not a report"]);
     xtask(folder, &["report", "old.json", "--out", "old.json"]).fails_with(2, &["would overwrite"]);
     xtask(folder, &["report", "gone.json"]).fails_with(2, &["cannot read gone.json"]);
 }
