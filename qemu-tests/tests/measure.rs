@@ -290,7 +290,7 @@ fn ten_thousand_snippets_in_one_job_take_the_time_and_the_memory_of_a_thousand_e
     let (least, _) = run(&text, 1000);
     println!("{least} instructions a snippet of 10 runs with 100 copies and 10 without");
     // 40,565.
-    assert!(least < 41_600.0, "{least}");
+    assert!(least < 41_700.0, "{least}");
     let ((few, small), (many, large)) = (many(1000), many(10_000));
     println!("{few} instructions a snippet, {many} with ten times as many");
     println!("{} bytes of heap beyond the job", small.most - small.before);
