@@ -193,14 +193,12 @@ impl Plan {
     /// What the first instruction of a block would have left open, if it stores, and began and did not come through.
     fn restarting(&self, first: &Facts) -> Option<Opened> {
         let own = self.own(first);
-        match own.is_none() {
-            false if first.may_restart() => {
-                Some(first.opened_early(first.ip, own, first.may_page_fault()))
-            }
-            _ => first.opened_string().filter(|opened| {
-                self.counts_strings() && matches!(opened, Opened::Repeat { stores: true, .. })
-            }),
+        if first.may_restart() && !own.is_none() {
+            return Some(first.opened_early(first.ip, own, first.may_page_fault()));
         }
+        first.opened_string().filter(|opened| {
+            self.counts_strings() && matches!(opened, Opened::Repeat { stores: true, .. })
+        })
     }
 
     fn counts_strings(&self) -> bool {

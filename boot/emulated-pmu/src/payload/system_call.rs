@@ -31,6 +31,11 @@ fn flat(selector: u16, attributes: u16) -> Segment {
     Segment { selector, attributes, limit: u32::MAX, base: 0 }
 }
 
+/// Whether bits 63 to 48 are copies of bit 47: SDM vol. 1, 3.3.7.1.
+fn is_canonical(address: u64) -> bool {
+    (address as i64) << 16 >> 16 == address as i64
+}
+
 fn msr(number: u32) -> u64 {
     // SAFETY: every x86-64 processor has the registers; the guest's values are live in them.
     unsafe { read_msr(number) }
@@ -99,12 +104,9 @@ fn enter(guest: &mut Guest) -> bool {
 fn exit(guest: &mut Guest, wide: bool) -> bool {
     let selector = msr(SYSENTER_CS) as u16 & !3;
     let (rip, rsp) = (guest.registers.rdx, guest.registers.rcx);
-    let is_canonical = |address: u64| (address as i64) << 16 >> 16 == address as i64;
     let leads_somewhere = !wide || is_canonical(rip) && is_canonical(rsp);
-    if selector == 0 || !guest.on_intel || !guest.is_long_mode() {
-        return false;
-    }
-    if guest.ring() == Ring::User || !leads_somewhere {
+    let is_there = selector != 0 && guest.on_intel && guest.is_long_mode();
+    if !is_there || guest.ring() == Ring::User || !leads_somewhere {
         return false;
     }
     let (code, attributes, mask) =
@@ -142,9 +144,8 @@ fn call(guest: &mut Guest, bytes: u64) -> bool {
 
 /// SYSRET, to 64-bit code if `wide`. False if it raises an exception.
 fn give_back(guest: &mut Guest, wide: bool) -> bool {
-    let is_canonical =
-        !wide || (guest.registers.rcx as i64) << 16 >> 16 == guest.registers.rcx as i64;
-    if !guest.sce || !guest.is_long_mode() || guest.ring() == Ring::User || !is_canonical {
+    let leads_somewhere = !wide || is_canonical(guest.registers.rcx);
+    if !guest.sce || !guest.is_long_mode() || guest.ring() == Ring::User || !leads_somewhere {
         return false;
     }
     let star = msr(STAR);
