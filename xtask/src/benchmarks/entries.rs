@@ -3,6 +3,7 @@
 mod relocated;
 
 use super::BenchmarkError;
+use crate::program::named_at;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use relocated::relocated;
 use std::collections::{HashMap, HashSet};
@@ -23,9 +24,9 @@ pub struct Benchmark {
     pub name: String,
     /// What it is called with.
     pub parameter: u64,
-    /// Its symbol.
+    /// Its symbol; with its address, if the program has another of the name.
     pub function: String,
-    /// Symbols of what runs before and after each run, unmeasured.
+    /// Symbols, in the same way, of what runs before and after each run, unmeasured.
     pub around: [Option<String>; 2],
 }
 
@@ -111,7 +112,8 @@ fn benchmark(
     Ok(((text.to_string(), parameter), Benchmark { name, parameter, function, around }))
 }
 
-/// Names of the program's functions by their addresses; of several, one that other objects may use.
+/// Names of the program's functions by their addresses; of several, one that other objects may use. One that stands at another
+/// address as well has its own in its name.
 fn symbols(file: &object::File<'_>) -> HashMap<u64, String> {
     let is_code = |symbol: &object::Symbol<'_, '_>| {
         let kinds = [SymbolKind::Text, SymbolKind::Label, SymbolKind::Unknown];
@@ -121,7 +123,16 @@ fn symbols(file: &object::File<'_>) -> HashMap<u64, String> {
     // The last one of an address stays.
     all.sort_by_key(ObjectSymbol::is_global);
     let named = all.into_iter().filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?)));
-    named.map(|(address, name)| (address, name.to_string())).collect()
+    let named: HashMap<u64, &str> = named.collect();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for name in named.values() {
+        *places.entry(name).or_default() += 1;
+    }
+    let name = |(&address, &name): (&u64, &&str)| match places[name] {
+        1 => (address, name.to_string()),
+        _ => (address, named_at(name, address)),
+    };
+    named.iter().map(name).collect()
 }
 
 /// The program's bytes at an address.

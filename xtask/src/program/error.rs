@@ -21,6 +21,14 @@ pub enum WrongFile {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Read(std::io::Error),
+    /// A thin archive's member cannot be read.
+    #[error("it is a thin archive, and its member {name} cannot be read: {error}")]
+    Member {
+        /// The member's file, as the archive names it.
+        name: String,
+        /// Why.
+        error: std::io::Error,
+    },
     /// Another kind of file.
     #[error("it is neither an ELF file nor a static library")]
     NotElf,
@@ -104,7 +112,7 @@ pub enum ProgramError {
         name: String,
         /// How many.
         count: usize,
-        /// Where they are, if the linker says.
+        /// Where they are, if the linker says; of a linked file, names that have their addresses.
         places: Vec<String>,
     },
     /// What it needs is not there.

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// x86-64 psABI, table 4.9.
 const R_RELATIVE: u32 = 8;
+/// The slot of an indirect function. The start-up code of a static C library fills it, so every `-static-pie` has some.
+const R_IRELATIVE: u32 = 37;
 /// Of the generic ABI: packed relative relocations, their bytes.
 const DT_RELR: i64 = 36;
 const DT_RELRSZ: i64 = 35;
@@ -140,7 +142,8 @@ impl<'a> File<'a> {
                 .map_err(|()| self.wrong("its relocations cannot be read"))?;
             for relocation in relocations {
                 match relocation.r_type(LE, false).0 {
-                    0 => {}
+                    // Whoever reaches such a slot is refused: `reach`.
+                    0 | R_IRELATIVE => {}
                     R_RELATIVE => {
                         let target = (relocation.r_addend(LE) as u64).wrapping_add(self.bias);
                         words.push((relocation.r_offset(LE), Some(target)));

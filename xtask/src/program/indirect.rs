@@ -1,4 +1,4 @@
-//! Indirect functions (IFUNC) of programs at fixed addresses.
+//! Indirect functions (IFUNC) of static programs.
 //!
 //! The start-up code of a C library asks each which of its variants is to be called, and writes the answer to a slot, through
 //! which all calls go. Nobody does that here, so whoever reaches such a slot would jump to nowhere.

@@ -11,6 +11,8 @@ pub(super) struct Input {
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
     pub(super) kind: Kind,
+    /// Of a thin archive, which has only names of files: these, with their bytes.
+    pub(super) members: Vec<(String, Vec<u8>)>,
 }
 
 /// What a file is.
@@ -32,10 +34,17 @@ impl Input {
         let wrong = |what| FileError::new(path, what);
         let bytes = fs::read(path).map_err(|error| wrong(WrongFile::Read(error)))?;
         let kind = kind(&bytes).map_err(wrong)?;
-        if kind == Kind::Archive {
-            check_members(&bytes).map_err(wrong)?;
-        }
-        Ok(Self { path: path.to_path_buf(), bytes, kind })
+        let members = match kind {
+            Kind::Archive => members(path, &bytes).map_err(wrong)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { path: path.to_path_buf(), bytes, kind, members })
+    }
+
+    /// All bytes that the linker reads for it.
+    pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
+        let members = self.members.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]);
+        [&*self.bytes].into_iter().chain(members)
     }
 
     /// The objects in it, with their names.
@@ -46,20 +55,18 @@ impl Input {
         }
         let damaged = FileError::damaged(&self.path);
         let archive = ArchiveFile::parse(&*self.bytes).map_err(&damaged)?;
-        let mut objects = Vec::new();
-        for member in archive.members() {
-            let member = member.map_err(&damaged)?;
-            // A thin archive has its members elsewhere; the linker finds them.
-            let bytes = if archive.is_thin() {
-                &[]
-            } else {
-                member.data(&*self.bytes).map_err(&damaged)?
-            };
-            let member = String::from_utf8_lossy(member.name()).into_owned();
-            if bytes.starts_with(&elf::ELFMAG) {
-                objects.push((format!("{name}({member})"), bytes));
+        let within = |member: &[u8]| format!("{name}({})", String::from_utf8_lossy(member));
+        let mut objects: Vec<(String, &[u8])> = Vec::new();
+        for (member, bytes) in &self.members {
+            objects.push((within(member.as_bytes()), bytes));
+        }
+        if !archive.is_thin() {
+            for member in archive.members() {
+                let member = member.map_err(&damaged)?;
+                objects.push((within(member.name()), member.data(&*self.bytes).map_err(&damaged)?));
             }
         }
+        objects.retain(|(_, bytes)| bytes.starts_with(&elf::ELFMAG));
         Ok(objects)
     }
 }
@@ -106,21 +113,34 @@ pub(super) fn kind(bytes: &[u8]) -> Result<Kind, WrongFile> {
     }
 }
 
-/// Every object of an archive must be one that can be linked.
-fn check_members(bytes: &[u8]) -> Result<(), WrongFile> {
+/// The members of an archive that are files of their own: all of a thin one, none of another. Every object of the archive must
+/// be one that can be linked.
+fn members(path: &Path, bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, WrongFile> {
     let damaged = |error: object::Error| WrongFile::Damaged(error.to_string());
     let archive = ArchiveFile::parse(bytes).map_err(damaged)?;
+    let mut files = Vec::new();
     for member in archive.members() {
         let member = member.map_err(damaged)?;
-        if archive.is_thin() {
+        if !archive.is_thin() {
+            check_member(member.data(bytes).map_err(damaged)?)?;
             continue;
         }
-        match kind(member.data(bytes).map_err(damaged)?) {
-            // Rust puts metadata next to the code.
-            Ok(Kind::Relocatable) | Err(WrongFile::NotElf) => {}
-            Ok(_) => return Err(WrongFile::Whole),
-            Err(wrong) => return Err(wrong),
-        }
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        // Relative to the archive's folder (binutils, "ar": thin archives).
+        let file = path.parent().unwrap_or(Path::new("")).join(&name);
+        let bytes =
+            fs::read(file).map_err(|error| WrongFile::Member { name: name.clone(), error })?;
+        check_member(&bytes)?;
+        files.push((name, bytes));
     }
-    Ok(())
+    Ok(files)
+}
+
+fn check_member(bytes: &[u8]) -> Result<(), WrongFile> {
+    match kind(bytes) {
+        // Rust puts metadata next to the code.
+        Ok(Kind::Relocatable) | Err(WrongFile::NotElf) => Ok(()),
+        Ok(_) => Err(WrongFile::Whole),
+        Err(wrong) => Err(wrong),
+    }
 }

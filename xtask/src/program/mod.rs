@@ -18,6 +18,8 @@ mod reach;
 mod relocated;
 mod runtime;
 
+pub(crate) use names::named_at;
+
 pub use error::{FileError, Missing, ProgramError, WrongFile};
 
 use image::File;
@@ -77,15 +79,15 @@ pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
     }
     let texts = wanted.functions.iter().chain(&wanted.sections).map(String::as_bytes);
     let counts = [wanted.functions.len(), wanted.files.len()].map(|count| count as u8);
-    let key =
-        cache::key(inputs.iter().map(|input| &*input.bytes).chain(texts).chain([&counts[..]]));
+    let key = cache::key(inputs.iter().flat_map(Input::contents).chain(texts).chain([&counts[..]]));
     let made = |to: &Path| -> Result<(), ProgramError> {
         match &inputs[..] {
             [input] if input.is_linked() => std::fs::write(to, &input.bytes)
                 .map_err(|error| ProgramError::Tool(error.to_string()))?,
             _ => {
-                let functions = wanted.functions.iter().map(|name| names::resolve(name, &inputs));
-                let roots: Vec<String> = functions.collect::<Result<_, _>>()?;
+                let root = |name: &String| Ok(names::resolve(name, &inputs)?.name);
+                let roots: Vec<String> =
+                    wanted.functions.iter().map(root).collect::<Result<_, ProgramError>>()?;
                 link::link(&inputs, &roots, &wanted.sections, &runtime::object()?, to)?;
             }
         }
@@ -119,7 +121,7 @@ fn look(
 pub fn read(bytes: &[u8], wanted: &Wanted) -> Result<Linked, ProgramError> {
     let path = PathBuf::from("file");
     let kind = input::kind(bytes).map_err(|what| FileError::new(&path, what))?;
-    let input = Input { path, bytes: bytes.to_vec(), kind };
+    let input = Input { path, bytes: bytes.to_vec(), kind, members: Vec::new() };
     input.objects()?;
     examine(input, wanted, (0, true))
 }
@@ -128,18 +130,11 @@ fn examine(input: Input, wanted: &Wanted, (key, new): (u64, bool)) -> Result<Lin
     let inputs = [input];
     let name = &*inputs[0].path;
     let file = File::parse(name, &inputs[0].bytes)?;
-    let file_of = |wanted: &str| -> Result<u64, ProgramError> {
-        let symbol = names::resolve(wanted, &inputs)?;
-        let address = file.address(&symbol).ok_or_else(|| ProgramError::NoFunction {
-            name: wanted.to_string(),
-            files: vec![name.to_path_buf()],
-            near: Vec::new(),
-        })?;
-        Ok(address)
-    };
     let mut functions = BTreeMap::new();
     for wanted in &wanted.functions {
-        functions.insert(wanted.clone(), file_of(wanted)?);
+        // By the symbol and not by its name: a local one of the same name is listed before it.
+        let address = names::resolve(wanted, &inputs)?.address.wrapping_add(file.bias);
+        functions.insert(wanted.clone(), address);
     }
     let image = file.image(file.address(MESSAGE))?;
     let mut constructors = file.words(".preinit_array", &image);
@@ -158,13 +153,14 @@ fn examine(input: Input, wanted: &Wanted, (key, new): (u64, bool)) -> Result<Lin
 }
 
 impl File<'_> {
-    /// The address that the symbol will have.
+    /// The address that the global symbol will have.
     fn address(&self, name: &str) -> Option<u64> {
         use object::{Object, ObjectSymbol};
-        let mut named = self
-            .elf
-            .symbols()
-            .filter(|symbol| !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes()));
+        let mut named = self.elf.symbols().filter(|symbol| {
+            symbol.is_global()
+                && !symbol.is_undefined()
+                && symbol.name_bytes() == Ok(name.as_bytes())
+        });
         named.next().map(|symbol| symbol.address().wrapping_add(self.bias))
     }
 }

@@ -110,8 +110,15 @@ fn an_indirect_function_is_refused_where_it_is_reached_and_nowhere_else() {
     let text = ".globl f, g, m; f: call g; call m; ret; g: ret; .size g, . - g\n\
                 .type m, @gnu_indirect_function; m: lea rax, [rip + g]; ret; .size m, . - m";
     let file = object(folder.path(), "a.o", text);
-    let fixed = executable(folder.path(), &[&file], &["-static"]);
-    for file in [&file, &fixed] {
+    let linked = |name: &str, options: &[&str]| {
+        let to = folder.path().join(name);
+        fs::rename(executable(folder.path(), &[&file], options), &to).unwrap();
+        to
+    };
+    let fixed = linked("fixed", &["-static"]);
+    // As every `-static-pie`: its C library has slots, and start-up code that would fill them.
+    let independent = linked("independent", &["-pie", "--no-dynamic-linker"]);
+    for file in [&file, &fixed, &independent] {
         let text = refusal(&[file], "f");
         assert!(text.starts_with("it reaches `m`, an indirect function (IFUNC)"), "{text}");
         link(&wanted(&[file], &["g"])).unwrap_or_else(|error| panic!("{error}"));
@@ -166,6 +173,94 @@ fn what_is_no_object_is_told_by_what_it_is() {
         fs::write(&path, &good[..good.len() * index / 200]).unwrap();
         link(&wanted(&[&path], &["f"])).unwrap_err();
     }
+}
+
+/// The bytes of the function `name`, as they are linked.
+fn code_of<'a>(linked: &Linked, name: &str, file: &'a [u8], bytes: u64) -> &'a [u8] {
+    use object::{Object, ObjectSegment};
+    let at = linked.functions[name] - linked.bias;
+    let file = object::File::parse(file).unwrap();
+    let found = |one: object::Segment<'a, '_>| one.data_range(at, bytes).ok().flatten();
+    file.segments().find_map(found).unwrap()
+}
+
+/// Symbol tables list local symbols first.
+#[test]
+fn a_local_function_or_variable_of_the_name_is_not_what_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let other =
+        ".globl f\nf: call h; call [rip + k]; ret\nh: mov al, 1; ret\n.data\nk: .quad f\n.text";
+    let one = object(folder.path(), "a.o", other);
+    let two = object(folder.path(), "b.o", ".globl h, k\nh: mov al, 2; ret\nk: mov al, 3; ret");
+    let linked = link(&wanted(&[&one, &two], &["f", "h", "k"])).unwrap();
+    let file = fs::read(&linked.path).unwrap();
+    for (name, code) in [("h", [0xb0, 2]), ("k", [0xb0, 3])] {
+        assert_eq!(code_of(&linked, name, &file, 2), code, "{name}");
+    }
+}
+
+#[test]
+fn of_local_functions_of_one_name_the_address_says_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |value| format!(".globl f{value}\nf{value}: call h; ret\nh: mov al, {value}; ret");
+    let one = object(folder.path(), "a.o", &format!(".globl f\nf: ret\n{}", text(1)));
+    let two = object(folder.path(), "b.o", &text(2));
+    for options in [&["-static"][..], &["-pie", "--no-dynamic-linker"]] {
+        let program = executable(folder.path(), &[&one, &two], options);
+        let said = refusal(&[&program], "h");
+        let places = said.strip_prefix("there are 2 symbols `h`: ").expect("places");
+        let places: Vec<&str> = places.split(", ").collect();
+        let linked = link(&wanted(&[&program], &places)).unwrap();
+        let file = fs::read(&linked.path).unwrap();
+        let values: Vec<u8> = places.iter().map(|h| code_of(&linked, h, &file, 2)[1]).collect();
+        assert_eq!(values, [1, 2], "{said}");
+        assert!(refusal(&[&program], "h@0x77").starts_with("no function `h@0x77`"));
+    }
+}
+
+/// A thin archive of these files: a header of 60 bytes for the names, and for each member.
+fn thin(members: &[(&str, &Path)]) -> Vec<u8> {
+    let header = |name: &str, size: u64| {
+        format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644)
+    };
+    let mut names: String = members.iter().map(|(name, _)| format!("{name}/\n")).collect();
+    let mut text = format!("!<thin>\n{}", header("//", names.len() as u64));
+    let mut at = 0;
+    let mut entries = String::new();
+    for (name, file) in members {
+        entries += &header(&format!("/{at}"), fs::metadata(file).unwrap().len());
+        at += name.len() + 2;
+    }
+    if !names.len().is_multiple_of(2) {
+        names.push('\n');
+    }
+    text += &names;
+    (text + &entries).into_bytes()
+}
+
+#[test]
+fn a_thin_archive_is_what_its_members_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let sub = folder.path().join("sub");
+    fs::create_dir(&sub).unwrap();
+    let one = object(folder.path(), "a.o", ".globl f\nf: call g; ret");
+    let code = |value| format!(".globl g\ng: mov al, {value}; ret");
+    let member = object(&sub, "g.o", &code(1));
+    let archive = folder.path().join("lib.a");
+    fs::write(&archive, thin(&[("sub/g.o", &member)])).unwrap();
+    for value in [1, 2] {
+        // Same size: the archive is the same to the last byte.
+        object(&sub, "g.o", &code(value));
+        let linked = link(&wanted(&[&one, &archive], &["f", "g"])).unwrap();
+        let file = fs::read(&linked.path).unwrap();
+        assert_eq!(code_of(&linked, "g", &file, 2), [0xb0, value]);
+        link(&wanted(&[&archive], &["g"])).unwrap();
+    }
+    fs::write(&member, b"BC\xc0\xde").unwrap();
+    assert!(refusal(&[&archive], "g").contains("bitcode of LLVM"));
+    fs::remove_file(&member).unwrap();
+    let said = refusal(&[&archive], "g");
+    assert!(said.contains("a thin archive, and its member sub/g.o cannot be read"), "{said}");
 }
 
 /// Links `objects` with these options of the linker's.

@@ -83,6 +83,19 @@ fn entries_are_read_by_name_and_parameter() {
     assert!(none.contains("zzz") && none.contains("add, sum/3, sum/20"), "{none}");
 }
 
+/// Functions of two files may have one name: `static void setup`.
+#[test]
+fn a_function_whose_name_another_has_is_named_with_its_address() {
+    let mut bytes = of("sum", &[entry(TEXT, 3, 0, 0)]);
+    // The symbol `after` is named `run` as well.
+    let symbol = [29, 0, 0, 0, 0x12];
+    let at = bytes.windows(5).position(|found| found == symbol).unwrap();
+    bytes[at] = 25;
+    let all = read(&bytes, "p").unwrap();
+    assert_eq!(all[0].function, format!("run@{AT:#x}"));
+    assert_eq!(all[0].around, [None, Some(format!("run@{:#x}", AT + 1))]);
+}
+
 #[test]
 fn what_is_no_entry_is_refused_by_its_place_and_reason() {
     let good = entry(TEXT, 3, 0, 0);
