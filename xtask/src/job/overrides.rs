@@ -99,7 +99,8 @@ pub struct Overrides {
     /// Start every body so many bytes behind a multiple of 64.
     #[arg(long, value_name = "BYTES")]
     pub alignment_offset: Option<u8>,
-    /// Keep what is measured in registers (R9 to R13) while a body runs.
+    /// Keep the measured values in registers, not in memory. Refused if a body or late init code uses R12 or R13, or init code R9 to
+    /// R13.
     #[arg(long)]
     pub no_memory: bool,
     /// Drain the front end before every body.
