@@ -30,7 +30,8 @@ pub struct Overrides {
     /// timers, then the conformance suite by what was measured, then costs. What the report holds, `replay` emulates.
     #[arg(long, conflicts_with = "honest")]
     pub bring_up: bool,
-    /// What is this processor? Measure its caches and TLBs, in front of the job's other items of that kind or alone.
+    /// What is this processor? Measure its caches, TLBs, prefetchers and bandwidth, its core, latencies between processors, and stolen
+    /// time, in front of the job's other items of that kind or alone.
     #[arg(long)]
     pub facts: bool,
     /// Measure this code. Instructions are separated by `;` or line ends.
