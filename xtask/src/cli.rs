@@ -94,7 +94,8 @@ pub struct Machine {
     /// Processors of the guest. Default: as many as the job needs, by the processors that it names, or its `cpus`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub cpus: Option<u32>,
-    /// Memory of the guest in MiB. Default: 256, plus 16 for each processor after the first.
+    /// Memory of the guest in MiB. Default: 256, plus 16 for each processor after the first, plus the memory and the compiled code of
+    /// the job's items.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
     pub memory: Option<u32>,
     /// QEMU's -cpu option. Default: one that suits the accelerator.

@@ -81,8 +81,8 @@ fn page() -> String {
     let booted = emulated.iter().filter(|text| !text.is_empty()).count() - host_only;
     let counts = format!(
         "Of {}, {} have a PMU that the firmware drives, {tables} of these with a table of events. The emulated PMU boots as {booted} of \
-         them; {host_only} are driven on the host only. The others announce none: they are older than Intel's leaf 0xA or AMD's \
-         family 0Fh, and nearly all lack the 64-bit mode in which the firmware runs.\n\n",
+         them;\n{host_only} are driven on the host only. The others announce none: they are older than Intel's leaf 0xA or AMD's \
+         family 0Fh, and nearly all lack the\n64-bit mode in which the firmware runs.\n\n",
         all.len(),
         with.len(),
     );

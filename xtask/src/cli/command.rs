@@ -50,10 +50,10 @@ Start here:
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0   everything was measured, and every expectation was met
-  1   a measurement missed its expectation, got worse than a baseline, or a test failed
+  1   a measurement missed its expectation or got worse than a baseline, an item ended in an error, or a test failed
   2   wrong usage, or an error in the job
   3   the machine did not finish (crash, hang, timeout, lost lines), or standard output was closed
-  77  the host lacks what the command needs
+  77  nothing could run: the host lacks what the command needs, or the machine what the job needs
   130 a signal interrupted the run; what was measured before is shown";
 
 /// All commands.

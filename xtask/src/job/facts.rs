@@ -33,9 +33,9 @@ const THRESHOLD_NS: u32 = 1000;
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "FactsPart")]
 pub(crate) enum RawPart {
-    /// Caches, TLBs and crossings.
+    /// Caches, TLBs, crossings, prefetchers and bandwidth.
     Memory,
-    /// The core's predictor of branches.
+    /// The core: predictor of branches, instruction cache, stores, widths, what is in flight, and what rare cases cost.
     Core,
     /// What lies between the processors.
     Cores,
@@ -43,7 +43,7 @@ pub(crate) enum RawPart {
     Noise,
 }
 
-/// What the processor's caches, TLBs and predictor are, what lies between processors, and what takes their time.
+/// What the processor's caches, TLBs and core are, what lies between processors, and what takes their time.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table")]
 #[schemars(rename = "Facts")]

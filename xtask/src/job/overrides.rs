@@ -30,7 +30,8 @@ pub struct Overrides {
     /// timers, then the conformance suite by what was measured, then costs. What the report holds, `replay` emulates.
     #[arg(long, conflicts_with = "honest")]
     pub bring_up: bool,
-    /// What is this processor? Measure its caches and TLBs, in front of the job's other items of that kind or alone.
+    /// What is this processor? Measure its caches, TLBs, prefetchers and bandwidth, its core, latencies between processors, and stolen
+    /// time, in front of the job's other items of that kind or alone.
     #[arg(long)]
     pub facts: bool,
     /// Measure this code. Instructions are separated by `;` or line ends.
@@ -99,7 +100,8 @@ pub struct Overrides {
     /// Start every body so many bytes behind a multiple of 64.
     #[arg(long, value_name = "BYTES")]
     pub alignment_offset: Option<u8>,
-    /// Keep what is measured in registers (R9 to R13) while a body runs.
+    /// Keep the measured values in registers, not in memory. Refused if a body or late init code uses R12 or R13, or init code R9 to
+    /// R13.
     #[arg(long)]
     pub no_memory: bool,
     /// Drain the front end before every body.

@@ -127,7 +127,7 @@ macro_rules! sections {
             count: crate::job::count::RawCount, "Vec<crate::job::count::RawCount>" => counts: crate::job::count::CountFile;
             /// Code that runs on several processors at the same time.
             processors: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
-            /// What the processor's caches and TLBs are.
+            /// What the processor's caches, TLBs and core are, what lies between processors, and what takes their time.
             facts: crate::job::facts::RawFacts, "Vec<crate::job::facts::RawFacts>" => fact_sheets: crate::job::facts::FactsFile;
             /// Code that is sampled while it runs.
             sample: crate::job::sample::RawSample, "Vec<crate::job::sample::RawSample>" => samples: crate::job::sample::SampleFile;

@@ -21,9 +21,9 @@ pub struct Facts<'a> {
 /// What a fact sheet looks at.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Parts {
-    /// Caches, TLBs and crossings.
+    /// Caches, TLBs, crossings, prefetchers and bandwidth.
     pub memory: bool,
-    /// The core's predictor of branches.
+    /// The core: predictor of branches, instruction cache, stores, widths, what is in flight, and what rare cases cost.
     pub core: bool,
     /// What lies between the processors.
     pub cores: bool,

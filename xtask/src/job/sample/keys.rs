@@ -96,7 +96,7 @@ pub(crate) struct RawSample {
     pub(super) expect: Option<RawExpect>,
     pub(super) allow_uncounted: Option<bool>,
     pub(super) limits: Option<LimitTable>,
-    /// Metrics to show: of events that are sampled, of energy and of the uncore.
+    /// Metrics to show: of events that are sampled, of energy, of the uncore and of PERF_METRICS.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub(super) metrics: Vec<Asked>,

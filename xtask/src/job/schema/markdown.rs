@@ -31,19 +31,19 @@ const SECTIONS: [(&str, &str); 20] = [
 const HEAD: &str = "\
 # The job file
 
-A job is a TOML file. This page lists every table and every key. It is made of the types that read jobs, by `cargo xtask schema --format
-markdown --out docs/guide/job.md`; a test compares the two. [Measuring a snippet](snippets.md) explains the most common keys with examples. A
-key that is not listed in its table is an error.
+A job is a TOML file. This page lists every table and every key. It is made of the types that read jobs, by
+`cargo xtask schema --format markdown --out docs/guide/job.md`; a test compares the two. [Measuring a snippet](snippets.md) explains the
+most common keys with examples. A key that is not listed in its table is an error.
 
-Editors complete and check a job by its JSON schema. Write this as the first line of the job, with the path from the job to the schema. Taplo
-understands it, and so do the TOML extensions of editors that use Taplo:
+Editors complete and check a job by its JSON schema. Write this as the first line of the job, with the path from the job to the schema.
+Taplo understands it, and so do the TOML extensions of editors that use Taplo:
 
 ```
 #:schema docs/job.schema.json
 ```
 
-`cargo xtask schema --out job.schema.json` writes the schema of your version. It is as strict as the host tool about the names of keys and about
-their types. What depends on several keys is checked by the host tool alone, which names line and column.
+`cargo xtask schema --out job.schema.json` writes the schema of your version. It is as strict as the host tool about the names of keys and
+about their types. What depends on several keys is checked by the host tool alone, which names line and column.
 
 ";
 
