@@ -200,13 +200,6 @@ fn k2_a_user_sees_table_points_and_document() {
     assert!(checks.iter().all(|check| check["source"].as_str().is_some_and(|s| !s.is_empty())));
 }
 
-#[test]
-fn k2_a_check_that_does_not_exist_fails_the_run() {
-    let ran = run(Model::Skylake, "kind = \"conformance\"\nchecks = [\"overflow.exakt\"]");
-    ran.ends_with(1);
-    assert_eq!(seen(&ran, "overflow.exakt"), "none");
-}
-
 /// The counts of a snippet are those of its code, on a fixed and on general-purpose counters.
 #[test]
 fn n1_n2_events_of_a_snippet_are_exact_and_say_that_they_are_emulated() {

@@ -8,6 +8,7 @@ mod affinity;
 mod analyse;
 pub mod assemble;
 mod bind;
+mod checks;
 pub mod count;
 pub(crate) mod errors;
 pub mod exact;

@@ -40,6 +40,12 @@ fn names_are_unique_and_have_a_family() {
 }
 
 #[test]
+fn the_host_tool_knows_the_names_of_all_checks() {
+    let known = include_str!("../../../../xtask/data/checks.txt").lines();
+    assert!(known.eq(checks().map(|check| check.name)), "xtask/data/checks.txt");
+}
+
+#[test]
 fn a_name_that_no_check_has_is_a_failure() {
     for model in [Model::Skylake, Model::None] {
         let checks = ["overflow.exact", "overflow"].map(Cow::Borrowed).to_vec();

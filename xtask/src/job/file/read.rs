@@ -6,6 +6,7 @@ use super::sections::{JobFile, Purpose, RawJob};
 use super::snippet::decide;
 use super::{MAX_CPUS, OnProcessors, SnippetFile};
 use crate::job::about::digest;
+use crate::job::checks;
 use crate::job::errors::JobError;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::limits;
@@ -61,6 +62,12 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     if let (Purpose::Snippets | Purpose::Honest, Some(checks)) = (raw.kind, &raw.checks) {
         let (line, column) = places.position(checks.span().start);
         let reason = "checks needs kind = \"conformance\"";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
+    if let Some(checks) = &raw.checks
+        && let Some(reason) = checks.get_ref().iter().find_map(|one| checks::unknown(one))
+    {
+        let (line, column) = places.position(checks.span().start);
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
     let checks = raw.checks.take().map(Spanned::into_inner).unwrap_or_default();
