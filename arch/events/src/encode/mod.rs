@@ -209,16 +209,6 @@ fn raw(value: u64, vendor: Vendor, notes: &mut Vec<Note>) -> Result<Draft, Refus
 fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded, Refusal> {
     let select = EventSelect::from_bits(processor.vendor, value)?;
     fields::check(&select, processor)?;
-    let counters = match processor.usable_counters() {
-        usable if select.in_tx_checkpointed => usable & errata::CHECKPOINTED_COUNTERS,
-        usable => usable,
-    };
-    if counters == 0 {
-        return Err(Refusal::NoCounterLeft {
-            wanted: "any counter".to_string(),
-            there: "none".to_string(),
-        });
-    }
     if !select.user && !select.kernel {
         return Err(Refusal::NoMode);
     }
@@ -227,6 +217,9 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
     if let Some(event) = event {
         return Err(choices::not_available(event));
     }
+    let any = (u64::MAX, u64::MAX);
+    let (counters, merge) =
+        choices::general_counters(any, &select, &request.attributes, processor)?;
     let notes = if select.enable { Vec::new() } else { vec![Note::NotEnabled] };
     Ok(Encoded {
         name: format!("{value:#x}"),
@@ -234,7 +227,7 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
         text: request.text.clone(),
         at: request.at,
         choices: vec![Choice {
-            counters: Counters::General { counters, select, merge: false },
+            counters: Counters::General { counters, select, merge },
             msr: None,
         }],
         precise: 0,
