@@ -338,6 +338,21 @@ fn what_is_wrong_is_said_with_its_place() {
             "start-at = [{ write = \"second:r14+x\" }]",
             &["`r14+x` is not a register and a number of bytes"],
         ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14+0x+5\" }]",
+            &["`r14+0x+5` is not a register and a number of bytes"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14-0x+5\" }]",
+            &["`r14-0x+5` is not a register and a number of bytes"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14++5\" }]",
+            &["`r14++5` is not a register and a number of bytes"],
+        ),
         ("passes = 3", "start-at = [{ write = \"second:r14+4\" }]", &["r14+4 is no multiple of 8"]),
         (
             "passes = 3",
