@@ -18,8 +18,9 @@ use thiserror::Error;
 /// Lines longer than this are cut and reported as damaged: a device that never sends a line end must
 /// not fill the host's memory.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
-/// Most missing numbers that are remembered one by one; beyond, a line counts as damaged. A number
-/// with a right checksum that jumps further comes from a broken writer.
+/// Most missing numbers that are remembered one by one, of all gaps together; beyond, a line counts as
+/// damaged. A number with a right checksum that jumps further comes from a broken writer, and a report
+/// with as many gaps must not fill the host's memory.
 const MAX_GAP: u32 = 1 << 20;
 
 /// What the reader found.
@@ -236,6 +237,12 @@ impl Reader {
         }
     }
 
+    /// The number behind a new one, which is `next` or greater, if it is plausible.
+    fn after(&self, seq: u32) -> Option<u32> {
+        let gap = (seq - self.next) as usize;
+        seq.checked_add(1).filter(|_| self.missing.len() + gap <= MAX_GAP as usize)
+    }
+
     fn take_record(&mut self, seq: u32, record: Record, events: &mut Vec<Event>) {
         let line = self.line;
         // A key belongs to one boot, so a second start record under it is an old line again.
@@ -256,14 +263,14 @@ impl Reader {
         } else if seq < self.next {
             events.push(Event::Problem(Problem::Doubled { line, seq }));
             return;
-        } else if seq - self.next > MAX_GAP {
+        } else if let Some(next) = self.after(seq) {
+            self.missing.extend(self.next..seq);
+            self.next = next;
+            self.ended.then_some(Problem::AfterEnd { line, seq })
+        } else {
             let error = LineError::Unknown(alloc::format!("its number {seq} is implausible"));
             events.push(Event::Problem(Problem::Damaged { line, error }));
             return;
-        } else {
-            self.missing.extend(self.next..seq);
-            self.next = seq + 1;
-            self.ended.then_some(Problem::AfterEnd { line, seq })
         };
         events.extend(problem.map(Event::Problem));
         if let Record::End(end) = &record {

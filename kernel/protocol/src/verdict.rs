@@ -36,7 +36,9 @@ pub fn judge(criteria: &Criteria, record: &Record) -> Option<Judgement> {
     if !criteria.expect.is_empty() {
         let figures = result.figures();
         let excused = criteria.allow_uncounted && !uncounted.is_empty();
-        criteria.expect.iter().for_each(|expect| missed(expect, &figures, excused, &mut misses));
+        for expect in criteria.expect.iter() {
+            missed(expect, result, &figures, excused, &mut misses);
+        }
     }
     let verdict =
         match (misses.is_empty() && holds, agrees.is_some() || !criteria.expect.is_empty()) {
@@ -79,25 +81,34 @@ fn not_counted(one: &Uncounted) -> Miss {
     Miss { figure: event, min: None, max: None, value: None, reason: Some(reason) }
 }
 
-/// Adds what misses one expectation: each figure of that name, or that there is none.
-fn missed(expect: &Expect, figures: &[Figure], excused: bool, misses: &mut Vec<Miss>) {
+/// Adds what misses one expectation: each figure of that name, one that the record leaves out, or that there is none.
+fn missed(
+    expect: &Expect,
+    result: &dyn ItemRecord,
+    figures: &[Figure],
+    excused: bool,
+    misses: &mut Vec<Miss>,
+) {
     let Expect { figure: wanted, bounds: Bounds { min, max } } = expect;
+    // The reason is of a figure without a value.
+    let mut miss = |figure: &str, value: Option<f64>, reason: &str| {
+        if value.is_none_or(|value| !expect.bounds.holds(value)) {
+            let (figure, reason) =
+                (figure.to_string(), value.is_none().then(|| reason.to_string()));
+            misses.push(Miss { figure, min: *min, max: *max, value, reason });
+        }
+    };
     let mut found = false;
     for one in figures.iter().filter(|one| one.name == *wanted || one.label == *wanted) {
         found = true;
-        match one.value {
-            Some(value) if expect.bounds.holds(value) => {}
-            value => {
-                let reason = value.is_none().then(|| "it never had a counter".to_string());
-                let (min, max) = (*min, *max);
-                misses.push(Miss { figure: one.label.clone(), min, max, value, reason });
-            }
-        }
+        miss(&one.label, one.value, "it never had a counter");
     }
-    if !found && !excused {
-        let reason = Some("there is no such figure".to_string());
-        let (figure, min, max) = (wanted.to_string(), *min, *max);
-        misses.push(Miss { figure, min, max, value: None, reason });
+    if found {
+        return;
+    }
+    let left_out = result.absent(wanted);
+    if left_out.is_some() || !excused {
+        miss(wanted, left_out, "there is no such figure");
     }
 }
 

@@ -148,7 +148,7 @@ fn groups(requests: &[Request], sharing: Sharing, known: &Known) -> Result<Vec<G
     }
     // A set of correlates alone is one group of its own.
     if set.items.is_empty() {
-        set.items = core::mem::take(&mut set.correlates).into_iter().map(|n| [n].into()).collect();
+        set.items.push(core::mem::take(&mut set.correlates));
     }
     let plan = passes::plan(&set, EFFORT).map_err(|error| error.0)?;
     if let Some(refused) = plan.refused.into_iter().next() {

@@ -156,6 +156,7 @@ fn value(argument: &Argument, areas: &[Area]) -> Result<u64, String> {
         return place.map_err(|wrong| format!("args: {wrong}"));
     }
     let number = match text.strip_prefix("0x") {
+        Some(digits) if digits.starts_with('+') => None,
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     };
@@ -325,6 +326,10 @@ mod tests {
         };
         assert_eq!(values("memory:list+64"), Ok(vec![0x7020_0040]));
         assert_eq!(values("0x10"), Ok(vec![16]));
+        for sign in ["0x+5", "0x-5"] {
+            let wrong = values(sign).unwrap_err();
+            assert!(wrong.contains(&format!("`{sign}` is neither a number")), "{wrong}");
+        }
         let wrong = values("memory:none").unwrap_err();
         let text = "args: `memory:none`: there is no memory `none`; the item has list";
         assert_eq!(wrong, text);

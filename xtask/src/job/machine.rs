@@ -20,9 +20,9 @@ pub struct MachineOptions {
     time_limit: Option<u32>,
     /// How interrupts are kept out. Default: cli.
     interrupts: Option<Interrupts>,
-    /// Whether prefetchers work. Default: as they are.
+    /// Off: prefetchers do not work. On only takes back an off of the defaults. Default: as they are.
     prefetchers: Option<Switch>,
-    /// Whether the processor may exceed its nominal frequency. Default: as it is.
+    /// Off: the processor may not exceed its nominal frequency. On only takes back an off of the defaults. Default: as it is.
     turbo: Option<Switch>,
     /// The core's frequency in MHz. Default: as it is.
     frequency: Option<u32>,
@@ -51,6 +51,27 @@ pub struct MachineOptions {
 enum Switch {
     On,
     Off,
+}
+
+impl Switch {
+    /// `own` over `base`. The firmware switches off and back, never on: what is on is as it was without the off that it takes back.
+    fn over(own: Option<Self>, base: Option<Self>) -> Option<Self> {
+        match (own, base) {
+            (Some(Self::On), Some(Self::Off)) => None,
+            (own, base) => own.or(base),
+        }
+    }
+
+    /// Whether the firmware is to switch it off.
+    fn is_off(switch: Option<Self>, key: &str) -> Result<bool, String> {
+        match switch {
+            Some(Self::On) => Err(format!(
+                "machine.{key} is on, which only takes back an off of [defaults], and there is none: the firmware switches \
+                 nothing on"
+            )),
+            other => Ok(other == Some(Self::Off)),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
@@ -148,8 +169,8 @@ impl MachineOptions {
         Self {
             time_limit: own.time_limit.or(base.time_limit),
             interrupts: own.interrupts.or(base.interrupts),
-            prefetchers: own.prefetchers.or(base.prefetchers),
-            turbo: own.turbo.or(base.turbo),
+            prefetchers: Switch::over(own.prefetchers, base.prefetchers),
+            turbo: Switch::over(own.turbo, base.turbo),
             frequency: own.frequency.or(base.frequency),
             caches: own.caches.or(base.caches),
             cold_by: own.cold_by.or(base.cold_by),
@@ -190,12 +211,11 @@ impl MachineOptions {
             Some(other) => return Err(format!("machine.ring is {other}; it must be 0 or 3")),
         };
         let msrs = self.msrs.iter().flatten();
-        let off = |switch: Option<Switch>| switch == Some(Switch::Off);
         Ok(Control {
             time_limit_ms: self.time_limit.unwrap_or(DEFAULT_TIME_LIMIT_MS),
             interrupts: self.interrupts.unwrap_or_default(),
-            prefetchers_off: off(self.prefetchers),
-            turbo_off: off(self.turbo),
+            prefetchers_off: Switch::is_off(self.prefetchers, "prefetchers")?,
+            turbo_off: Switch::is_off(self.turbo, "turbo")?,
             frequency_mhz: self.frequency.unwrap_or(0),
             caches,
             flush_tlb: self.tlb == Some(Tlb::Flushed),
@@ -259,10 +279,24 @@ mod tests {
         assert_eq!(control, expected);
     }
 
+    /// The firmware switches nothing on: `on` is the absence of an `off` that there was.
+    #[test]
+    fn n5_on_takes_back_an_off() {
+        for pairs in [["prefetchers=off", "prefetchers=on"], ["turbo=off", "turbo=on"]] {
+            assert_eq!(decided(&pairs), Ok(Control::default()), "{pairs:?}");
+        }
+        let last = decided(&["prefetchers=off", "prefetchers=on", "prefetchers=off"]).unwrap();
+        assert!(last.prefetchers_off && !last.turbo_off);
+        assert!(decided(&["turbo=on", "turbo=off"]).unwrap().turbo_off);
+    }
+
     #[test]
     fn c7_what_cannot_be_is_refused_by_name() {
         for (pairs, named) in [
             (&["ring=1"][..], "ring is 1"),
+            (&["prefetchers=on"], "machine.prefetchers is on"),
+            (&["turbo=on"], "machine.turbo is on"),
+            (&["turbo=off", "prefetchers=on"], "machine.prefetchers is on"),
             (&["cold-by=clflush"], "cold-by"),
             (&["caches=tepid"], "tepid"),
             (&["warp=9"], "warp"),

@@ -10,7 +10,7 @@ use crate::errata;
 use crate::event::{AMD_LARGE_INCREMENT_EVENT, Precise, Way};
 use crate::msr::MsrValue;
 use crate::processor::{Pebs, Processor};
-use crate::register::FixedControl;
+use crate::register::{EventSelect, FixedControl};
 use crate::request::Attributes;
 use crate::tables::{Core, fold};
 use alloc::format;
@@ -259,20 +259,30 @@ fn general(
     processor: &Processor,
     pebs: Option<(u64, u32)>,
 ) -> Result<Choice, Refusal> {
-    let intel = processor.vendor == Vendor::Intel;
     let event = of_code(way.event, way.umask, processor);
     if let Some(event) = event.filter(|event| denied(event, processor)) {
         return Err(not_available(event));
     }
     let select = fields::select(draft, way, modes, processor.vendor)?;
     fields::check(&select, processor)?;
+    let pebs = pebs.map_or(u64::MAX, |(gp, _)| gp);
+    let (allowed, merge) = general_counters((*counters, pebs), &select, attributes, processor)?;
+    let msr = way.msr.zip(draft.msr_value).map(|(address, value)| MsrValue { address, value });
+    Ok(Choice { counters: Counters::General { counters: allowed, select, merge }, msr })
+}
+
+/// The general-purpose counters, of those that the event has and PEBS leaves, that take a register's value, and whether the next one
+/// takes the merge event.
+pub(super) fn general_counters(
+    (counters, pebs): (u64, u64),
+    select: &EventSelect,
+    attributes: &Attributes,
+    processor: &Processor,
+) -> Result<(u64, bool), Refusal> {
     let usable = processor.usable_counters();
-    let mut allowed = counters & usable;
-    if draft.in_tx_checkpointed {
+    let mut allowed = counters & pebs & usable;
+    if select.in_tx_checkpointed {
         allowed &= errata::CHECKPOINTED_COUNTERS;
-    }
-    if let Some((gp, _)) = pebs {
-        allowed &= gp;
     }
     if let Some(counter) = attributes.counter {
         let bit = u32::try_from(counter).ok().and_then(|counter| 1_u64.checked_shl(counter));
@@ -280,18 +290,19 @@ fn general(
         allowed &= bit;
     }
     // The odd neighbour takes what the even counter cannot: both must be there.
-    let merge = !intel && way.event == AMD_LARGE_INCREMENT_EVENT && processor.large_increments;
+    let merge = processor.vendor == Vendor::Amd
+        && select.event == AMD_LARGE_INCREMENT_EVENT
+        && processor.large_increments;
     if merge {
         allowed &= usable >> 1 & EVEN;
     }
     if allowed == 0 {
         return Err(Refusal::NoCounterLeft {
-            wanted: counter_names(*counters, merge),
+            wanted: counter_names(counters, merge),
             there: counter_names(usable, false),
         });
     }
-    let msr = way.msr.zip(draft.msr_value).map(|(address, value)| MsrValue { address, value });
-    Ok(Choice { counters: Counters::General { counters: allowed, select, merge }, msr })
+    Ok((allowed, merge))
 }
 
 /// Counters with an even number.

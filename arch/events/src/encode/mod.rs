@@ -23,7 +23,7 @@ use crate::hybrid;
 use crate::msr::MsrValue;
 use crate::processor::Processor;
 use crate::register::{EventSelect, FixedControl};
-use crate::request::{Base, Request};
+use crate::request::{Attributes, Base, Request};
 use crate::tables::Core;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -134,7 +134,7 @@ fn encode_placed(
     }
     let at = request.at;
     let placed = |refusal| (at, refusal);
-    let mut attributes = crate::request::Attributes::default();
+    let mut attributes = Attributes::default();
     let mut notes = Vec::new();
     let mut draft = match &request.base {
         Base::Name(pieces) => resolve::name(pieces, &mut attributes, processor, core, &mut notes)?,
@@ -205,20 +205,24 @@ fn raw(value: u64, vendor: Vendor, notes: &mut Vec<Note>) -> Result<Draft, Refus
     Ok(Draft::raw(format!("r{kept:x}"), &select))
 }
 
-/// A function word goes into the register as it is, into any general-purpose counter.
+/// Why a function word has no modifiers. They come with a group's braces, or from whoever samples.
+const WHOLE: &str =
+    "it is the register's whole value; write the event as a raw code, such as r00c0";
+
+/// A function word goes into the register as it is, into any general-purpose counter. Of modifiers it takes those that are not of the
+/// register: which counter, whether alone, and the name.
 fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded, Refusal> {
+    let Attributes { counter, taken_alone, ref label, .. } = request.attributes;
+    let own = Attributes { counter, taken_alone, label: label.clone(), ..Attributes::default() };
+    if request.attributes != own {
+        let what = match request.attributes.precise {
+            Some(_) => "precise counting of a function word",
+            None => "a modifier of a function word",
+        };
+        return Err(Refusal::Absent { what, why: WHOLE });
+    }
     let select = EventSelect::from_bits(processor.vendor, value)?;
     fields::check(&select, processor)?;
-    let counters = match processor.usable_counters() {
-        usable if select.in_tx_checkpointed => usable & errata::CHECKPOINTED_COUNTERS,
-        usable => usable,
-    };
-    if counters == 0 {
-        return Err(Refusal::NoCounterLeft {
-            wanted: "any counter".to_string(),
-            there: "none".to_string(),
-        });
-    }
     if !select.user && !select.kernel {
         return Err(Refusal::NoMode);
     }
@@ -227,19 +231,21 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
     if let Some(event) = event {
         return Err(choices::not_available(event));
     }
+    let any = (u64::MAX, u64::MAX);
+    let (counters, merge) = choices::general_counters(any, &select, &own, processor)?;
     let notes = if select.enable { Vec::new() } else { vec![Note::NotEnabled] };
     Ok(Encoded {
         name: format!("{value:#x}"),
-        label: None,
+        label: own.label,
         text: request.text.clone(),
         at: request.at,
         choices: vec![Choice {
-            counters: Counters::General { counters, select, merge: false },
+            counters: Counters::General { counters, select, merge },
             msr: None,
         }],
         precise: 0,
         retire_latency: None,
-        taken_alone: false,
+        taken_alone: taken_alone.unwrap_or(false),
         errata: String::new(),
         notes,
     })

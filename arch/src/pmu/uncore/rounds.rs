@@ -14,11 +14,12 @@ pub struct Placed {
     pub(super) kind: &'static Kind,
 }
 
-/// Events of a table of requests, which the filters are for (Linux, `skx_uncore_cha_extra_regs`).
+/// Events of a table of requests, which the filters are for (Linux, `skx_uncore_cha_extra_regs`): without a filter as well.
 const FILTERED: [u64; 2] = [0x35, 0x36];
 
+/// A unit has its filters once: an event that has one writes them, whatever its code is.
 fn uses_filter(event: &Event) -> bool {
-    FILTERED.contains(&(event.select & 0xff))
+    event.filter != 0 || FILTERED.contains(&(event.select & 0xff))
 }
 
 impl Uncore {

@@ -181,6 +181,17 @@ fn s3_other_filters_and_occupancy_are_counted_at_other_times() {
     assert_eq!(rounds(&machine, &[numa]).len(), 2);
     let same = vec![tor(0x2135, 0x40433), tor(0x2136, 0x40433), event(Unit::Caching, 0x150)];
     assert_eq!(rounds(&machine, &[same]).len(), 1);
+    // A look-up in the cache, 0x34, has a filter as well; the unit has it once.
+    for (look, filter, needed) in
+        [(tor(0x1134, 0x40433), 0x40433, 1), (tor(0x1134, 1), 0x40433, 2), (tor(0x1134, 1), 0, 2)]
+    {
+        let needs =
+            |group| assert_eq!(rounds(&machine, &[group]).len(), needed, "{look:x?} {filter:#x}");
+        needs(vec![tor(0x2135, filter), look]);
+        needs(vec![look, tor(0x2135, filter)]);
+    }
+    let looks = vec![tor(0x1134, 1), tor(0x134, 2)];
+    assert_eq!(rounds(&machine, &[looks]).len(), 2);
     let occupancies = vec![tor(0x2136, 0x40433), tor(0x100_2136, 0x40433)];
     assert_eq!(rounds(&machine, &[occupancies]).len(), 2);
 }

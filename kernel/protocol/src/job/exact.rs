@@ -160,7 +160,8 @@ fn number(text: &str) -> Option<i64> {
         return None;
     }
     let magnitude = match digits.strip_prefix("0x") {
-        Some(hex) if !hex.starts_with('+') => i64::from_str_radix(hex, 16).ok()?,
+        // A sign stands in front of 0x.
+        Some(hex) if !hex.starts_with(['+', '-']) => i64::from_str_radix(hex, 16).ok()?,
         Some(_) => return None,
         None => digits.parse().ok()?,
     };
@@ -200,6 +201,9 @@ pub(crate) mod tests {
             ("5", "FROM..TO"),
             ("1...3", "FROM..TO"),
             ("0x+1..3", "FROM..TO"),
+            ("r14:0x-8..8", "FROM..TO"),
+            ("-0x-8000000000000000..0", "FROM..TO"),
+            ("0..0x", "FROM..TO"),
             ("--1..3", "FROM..TO"),
             ("9223372036854775808..0", "FROM..TO"),
             ("rax:1..2", "counted from `rax`"),

@@ -41,6 +41,11 @@ pub trait ItemRecord {
     /// All its figures that an expectation can name.
     fn figures(&self) -> Vec<Figure>;
 
+    /// What a figure comes to that the record leaves out because that follows from the others; `None`: it is no figure of the kind.
+    fn absent(&self, _name: &str) -> Option<f64> {
+        None
+    }
+
     /// What was asked for and not counted: events, and sets that lost the counters or never had them.
     fn uncounted(&self) -> Vec<Uncounted>;
 

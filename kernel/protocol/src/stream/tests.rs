@@ -272,8 +272,17 @@ fn a_number_out_of_all_reason_is_damage() {
     let mut reader = begun("");
     assert!(!taken(&last(&mut reader, MAX_GAP + 1)));
     assert!(taken(&last(&mut reader, MAX_GAP)), "the farthest that is believed");
-    // The gap is counted from the record before.
-    assert!(taken(&last(&mut reader, 2 * MAX_GAP + 1)));
+    // The gap is counted from the record before, and all of them are bounded together.
+    assert!(!taken(&last(&mut reader, MAX_GAP + 2)), "one more is missing than are remembered");
+    assert!(taken(&last(&mut reader, MAX_GAP + 1)));
+    assert!(taken(&last(&mut reader, 5)), "one that was missing");
+    assert!(taken(&last(&mut reader, MAX_GAP + 3)), "another may be missing in its place");
+    assert!(!taken(&last(&mut reader, MAX_GAP + 5)));
+    assert_eq!(reader.missing.len(), MAX_GAP as usize);
+    // There is no number behind the greatest.
+    let mut reader = Reader { next: u32::MAX - 1, ..Reader::default() };
+    assert!(taken(&last(&mut reader, u32::MAX - 1)));
+    assert!(!taken(&last(&mut reader, u32::MAX)));
 }
 
 /// Lines are those of the input, over all boots; and codes of the boot before were codes.

@@ -100,6 +100,25 @@ fn m4_a_correlate_is_counted_in_every_pass() {
     }
 }
 
+/// They are in every pass, so there is one: they take no turns, and what does not fit is refused.
+#[test]
+fn m4_correlates_alone_are_one_group() {
+    for (model, _, driver, known) in machines() {
+        let correlates = |mut requests: Vec<Request>, count: usize| {
+            requests.truncate(count);
+            let every = requests.into_iter().map(Request::in_every_pass).collect();
+            Set::build(every, Sharing::InTurns, &known)
+        };
+        let general = driver.capabilities().general.count_ones() as usize;
+        let one = || vec![Request::new("0xc0.0x00:c=1"); 2 * general];
+        let fits = correlates(one(), general).unwrap();
+        assert_eq!(fits.groups().len(), 1, "{model:?}");
+        assert_eq!(fits.groups()[0].len(), general, "{model:?}");
+        let error = correlates(one(), general + 1).unwrap_err();
+        assert!(matches!(error, SetError::Conflict(_)), "{model:?}: {error}");
+    }
+}
+
 #[test]
 fn m6_the_next_requests_at_each_overflow_for_so_many_passes() {
     for (model, mut bench, driver, known) in machines() {

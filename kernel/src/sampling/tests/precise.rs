@@ -40,6 +40,15 @@ fn is_whole(one: &SampledCount) {
     assert_eq!(Some(one.overflows * one.period + one.rest), one.witness, "{one:?}");
 }
 
+/// PEBS has nothing to do with the register, but the word is all of what is programmed.
+#[test]
+fn m9_a_function_word_is_not_sampled_precisely() {
+    let (result, _) = run(&mut host(Model::Skylake), &precise("0x4301c0", 77, 9000));
+    assert!(result.events.is_empty(), "{:?}", result.events);
+    let reason = &result.uncounted[0].reason;
+    assert!(reason.contains("precise counting of a function word"), "{reason}");
+}
+
 #[test]
 fn m9_s1_every_nth_instruction_is_a_sample_of_itself() {
     for (model, text) in MODELS {

@@ -196,8 +196,11 @@ fn signed(text: &str) -> Option<i32> {
     Some(if sign == "-" { -bytes } else { bytes })
 }
 
-/// Decimal, or hexadecimal behind 0x.
+/// Decimal, or hexadecimal behind 0x. A sign is not of the number.
 fn number(text: &str) -> Option<u64> {
+    if text.contains('+') {
+        return None;
+    }
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -23,6 +23,10 @@ impl CountFile {
             let message = "bind stands beside sets; give each set its own".to_string();
             return Err(self.refused_at(at, message));
         }
+        if self.own.together && !self.sets.is_empty() {
+            let message = "together stands beside sets; give it to each set that it is for";
+            return Err(refused(message.to_string()));
+        }
         let own = self.set(&self.own)?;
         let sets = self.sets.iter().map(|set| self.set(set));
         let gate = self.gate.iter().map(|point| {

@@ -255,7 +255,8 @@ fn c3_a_bind_to_what_is_not_there_is_said_with_line_and_column() {
         ("\"all-cpus\"", "\"everybody\"", &["line 10, column 8", "bind is `everybody`"]),
         ("\"all-cpus\"", "3", &["line 10", "expected \"system\", \"all-cpus\", { cpu = N }"]),
         ("name = \"who\"", "bind = \"system\"", &["job.toml:3:8:", "beside sets"]),
-        ("name = \"who\"", "events = [\"cycles\"]", &["job.toml:2:", "both given"]),
+        ("name = \"who\"", "together = true", &["job.toml:2:", "together stands beside sets"]),
+        ("name = \"who\"", "events = [\"cycles\"]", &["job.toml:2:", "stand beside sets"]),
         ("name = \"who\"", "console = true", &["job.toml:2:", "on several processors"]),
         ("events = [\"cycles\"]\nbind = { cpu", "bind = { cpu", &["missing field `events`"]),
         ("cpu = 1\n", "cpu = 300\n", &["task `second`: cpu is 300"]),
@@ -336,6 +337,21 @@ fn what_is_wrong_is_said_with_its_place() {
             "passes = 3",
             "start-at = [{ write = \"second:r14+x\" }]",
             &["`r14+x` is not a register and a number of bytes"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14+0x+5\" }]",
+            &["`r14+0x+5` is not a register and a number of bytes"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14-0x+5\" }]",
+            &["`r14-0x+5` is not a register and a number of bytes"],
+        ),
+        (
+            "passes = 3",
+            "start-at = [{ write = \"second:r14++5\" }]",
+            &["`r14++5` is not a register and a number of bytes"],
         ),
         ("passes = 3", "start-at = [{ write = \"second:r14+4\" }]", &["r14+4 is no multiple of 8"]),
         (

@@ -153,7 +153,9 @@ fn amd_large_increments_need_an_even_counter_and_its_neighbour() {
     };
     assert_eq!(merged(&Processor::amd(true, false), "fp_ret_sse_avx_ops.all"), (0x15, true));
     assert_eq!(merged(&Processor::amd(false, false), "fp_ret_sse_avx_ops.all"), (0x5, true));
-    assert_eq!(merged(&Processor::amd(true, false), "rff03"), (0x15, true));
+    for code in ["rff03", "0x43ff03"] {
+        assert_eq!(merged(&Processor::amd(true, false), code), (0x15, true), "{code}");
+    }
     assert_eq!(merged(&Processor::amd(true, false), "ex_ret_instr"), (0x3f, false));
     assert_eq!(merge_select().to_bits(Vendor::Amd), 0xf_0040_00ff);
     // Twelve bits of event.
@@ -182,8 +184,11 @@ fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
     let zen = core("zen2");
     let flops = |gp_counters: u64, taken_counters: u64| {
         let processor = Processor { gp_counters, taken_counters, ..Processor::amd(true, false) };
-        on(&processor, Some(&zen), "fp_ret_sse_avx_ops.all")
-            .map(|encoded| general(&encoded, Vendor::Amd).1)
+        let [event, word] = ["fp_ret_sse_avx_ops.all", "0x43ff03"].map(|text| {
+            on(&processor, Some(&zen), text).map(|encoded| general(&encoded, Vendor::Amd).1)
+        });
+        assert_eq!(event.clone().ok(), word.ok());
+        event
     };
     assert_eq!(flops(0b11_1111, 0), Ok(0b01_0101));
     // Five counters: 4 is the last. Counter 3 missing or taken: 2 has no neighbour.
@@ -199,13 +204,17 @@ fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
 #[test]
 fn c6_event_003_takes_one_counter_before_family_17h() {
     let counters = |processor: &Processor| {
-        let encoded = on(processor, None, "r0003").unwrap();
-        let [Choice { counters: Counters::General { counters, merge, .. }, .. }] =
-            encoded.choices[..]
-        else {
-            panic!("{encoded:?}")
-        };
-        (counters, merge)
+        let [code, word] = ["r0003", "0x430003"].map(|text| {
+            let encoded = on(processor, None, text).unwrap();
+            let [Choice { counters: Counters::General { counters, merge, .. }, .. }] =
+                encoded.choices[..]
+            else {
+                panic!("{encoded:?}")
+            };
+            (counters, merge)
+        });
+        assert_eq!(code, word);
+        code
     };
     let zen = Processor::amd(true, false);
     assert_eq!(counters(&zen), (0b01_0101, true));

@@ -70,6 +70,31 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
     }
 }
 
+/// Modifiers of a group hold for each of its members: a word has those that are not in its register, and refuses the others.
+#[test]
+fn p2_a_function_word_refuses_modifiers_of_its_register() {
+    let first = |text: &str| {
+        let list = crate::parse::parse_list(text).unwrap();
+        encode(&list[0].requests[0], &skylakex(), Some(&core("skylakex")))
+    };
+    for modifier in ["u", "k=0", "c=1", "e", "i", "intx", "umask=1", "ldlat=3", "config1=1"] {
+        let error = refusal(first(&format!("{{0x4300c0,0x4300c1}}:{modifier}")));
+        assert!(error.contains("a modifier of a function word"), "{modifier}: {error}");
+        assert!(error.contains("a raw code, such as r00c0"), "{modifier}: {error}");
+    }
+    for modifier in ["p", "ppp", "u:pp"] {
+        let error = refusal(first(&format!("{{0x4300c0,0x4300c1}}:{modifier}")));
+        assert!(error.contains("precise counting of a function word"), "{modifier}: {error}");
+    }
+    let plain = first("{0x4300c0,0x4300c1}").unwrap();
+    assert_eq!((general(&plain, Vendor::Intel), plain.taken_alone), ((0x43_00c0, 0xf), false));
+    let second = first("{0x4300c0}:counter=2:alone:name=retired").unwrap();
+    assert_eq!(general(&second, Vendor::Intel), (0x43_00c0, 1 << 2));
+    assert_eq!((second.label.as_deref(), second.taken_alone), (Some("retired"), true));
+    let error = refusal(first("{0x4300c0}:counter=4"));
+    assert!(error.contains("no usable general-purpose counter 4"), "{error}");
+}
+
 #[test]
 fn c7_a_miss_names_what_may_have_been_meant_and_where_it_is() {
     let error = skx("inst_retierd.any").unwrap_err();

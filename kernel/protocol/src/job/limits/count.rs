@@ -10,7 +10,11 @@ use alloc::borrow::Cow;
 pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     name(&count.name)?;
     range("the number of sets", count.sets.len() as u64, 0, MAX_SETS as u64)?;
-    if !count.sets.is_empty() && !count.requests.is_empty() {
+    let is_set = !count.requests.is_empty()
+        || count.together
+        || count.alone
+        || !matches!(count.bind, Bind::System);
+    if !count.sets.is_empty() && is_set {
         return Err(LimitError::EventsAndSets);
     }
     count.sets.iter().try_for_each(|set| name(&set.name))?;

@@ -168,8 +168,8 @@ pub enum LimitError {
     /// Two that bind and release sets.
     #[error("console is given beside sets with at, until or wait: either says who counts when")]
     ConsoleOfScheduled,
-    /// Two ways to say what is counted.
-    #[error("events and sets are both given; give each set its own events")]
+    /// Two ways to say what is counted, and for whom.
+    #[error("events, together, bind or inherit stand beside sets; give each set its own")]
     EventsAndSets,
     /// One task in two places.
     #[error("bind names task {0} twice")]

@@ -200,7 +200,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
     assert_eq!(check(alone(Bind::AllProcessors)), Ok(()));
     for (bad, part) in [
         (item(&[]), "the number of events is 0"),
-        (Count { requests: sets[0].requests.clone(), ..item(&sets) }, "both given"),
+        (Count { requests: sets[0].requests.clone(), ..item(&sets) }, "stand beside sets"),
         (item(&[set(Bind::Tasks(alloc::vec![]), false)]), "tasks that are bound is 0"),
         (item(&[set(Bind::Tasks(alloc::vec![2]), false)]), "the index of a task is 2"),
         (alone(Bind::Tasks(alloc::vec![1, 1])), "names task 1 twice"),

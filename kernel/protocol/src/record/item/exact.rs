@@ -19,6 +19,21 @@ impl ItemRecord for ExactResult {
         all.map(|count| figure(&*count.event, count.value)).collect()
     }
 
+    // Opcodes stand in the record if they were executed, and widths if some code was of 32 bits. The host has seen to it that a name is one
+    // of these.
+    fn absent(&self, name: &str) -> Option<f64> {
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if !name.bytes().all(is_word) || self.uncounted.iter().any(|one| one.event == name) {
+            return None;
+        }
+        match name {
+            "instructions_64" => {
+                self.counts.iter().find(|one| one.event == "instructions").map(|one| one.value)
+            }
+            _ => Some(0.0),
+        }
+    }
+
     fn uncounted(&self) -> Vec<Uncounted> {
         self.uncounted.clone()
     }

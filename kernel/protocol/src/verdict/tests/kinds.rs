@@ -116,3 +116,40 @@ fn i6_a_processor_without_a_pmu_is_told_where_something_was_to_be_counted() {
         assert!(uncounted.iter().all(|one| one.event == "processor 3" && one.reason == "none"));
     }
 }
+
+/// What was not executed is in no record, and came to 0; without 32-bit code all instructions are of 64 bits.
+#[test]
+fn what_stepping_did_not_see_came_to_0() {
+    let exact = |uncounted: &str| {
+        record(&format!(
+            r#"{{"type":"exact","item":0,"name":"a","per":1,"uncounted":[{uncounted}],
+               "counts":[{{"event":"instructions","value":7.0,"totals":[7,14]}}],
+               "opcodes":[{{"event":"imul","value":1.0,"totals":[1,2]}}],
+               "listing":[],"listed":0,"tsc":[0,1]}}"#
+        ))
+    };
+    for (figure, value) in
+        [("div", 0.0), ("crc32", 0.0), ("instructions_32", 0.0), ("instructions_64", 7.0)]
+    {
+        let judged = |value| judge(&exactly(figure, value), &exact("")).unwrap();
+        assert_eq!(judged(value).verdict, Verdict::Pass, "{figure}");
+        let wrong = judged(value + 1.0);
+        assert_eq!(wrong.verdict, Verdict::Fail, "{figure}");
+        let text = format!("{figure} came to {value}; expected {}", value + 1.0);
+        assert_eq!(sentence(&wrong.misses[0]), text);
+    }
+    // What was executed has its own count, and an event of the PMU is no opcode.
+    assert_eq!(judge(&exactly("imul", 0.0), &exact("")).unwrap().verdict, Verdict::Fail);
+    for name in ["nosuch figure", "nosuch"] {
+        let judged = judge(&exactly(name, 0.0), &exact(NOSUCH)).unwrap();
+        let texts: Vec<_> = judged.misses.iter().map(sentence).collect();
+        assert!(
+            texts.contains(&format!("{name}: there is no such figure; expected 0")),
+            "{texts:?}"
+        );
+    }
+    // Events that may be missing excuse events, no opcodes.
+    let allowed = |value| Criteria { allow_uncounted: true, ..exactly("div", value) };
+    assert_eq!(judge(&allowed(3.0), &exact(NOSUCH)).unwrap().verdict, Verdict::Fail);
+    assert_eq!(judge(&allowed(0.0), &exact(NOSUCH)).unwrap().verdict, Verdict::Pass);
+}

@@ -48,6 +48,27 @@ fn energy_is_enough_for_an_item_without_sets_and_its_names_are_bounded() {
     assert!(with(&long, vec![], vec![]).unwrap_err().to_string().contains("the text of an event"));
 }
 
+/// An item with sets is none itself: what is said of one that it would be holds for nothing.
+#[test]
+fn c3_what_is_of_a_set_does_not_stand_beside_sets() {
+    let with = |change: fn(&mut Count)| {
+        let set = CountSet { name: "s".into(), requests: vec![request()], ..CountSet::default() };
+        let mut item = Count { requests: vec![], sets: vec![set], ..count([None, None]) };
+        change(&mut item);
+        check(item)
+    };
+    assert_eq!(with(|_| ()), Ok(()));
+    assert_eq!(with(|item| item.sets[0].together = true), Ok(()));
+    for change in [
+        (|item| item.requests.push(request())) as fn(&mut Count),
+        |item| item.together = true,
+        |item| item.alone = true,
+        |item| item.bind = Bind::AllProcessors,
+    ] {
+        assert_eq!(with(change), Err(LimitError::EventsAndSets));
+    }
+}
+
 #[test]
 fn s3_the_uncore_is_enough_for_an_item_without_sets_and_its_events_are_bounded() {
     let with = |text: &str, times: usize, requests| {
