@@ -2,6 +2,7 @@
 
 mod command;
 mod found;
+mod mode;
 mod registers;
 mod timer;
 
@@ -26,7 +27,7 @@ const SVR_ENABLE: u32 = 1 << 8;
 /// LVT bit 16.
 const LVT_MASK: u32 = 1 << 16;
 
-/// Mode in use, for the end of interrupts: 0 none, 1 xAPIC, 2 x2APIC.
+/// The [`Mode`] that `Apic::enable` chose, for the end of interrupts; 0: none.
 static MODE: AtomicU8 = AtomicU8::new(0);
 
 /// What does not work.
@@ -128,21 +129,33 @@ fn takes_x2apic(base: u64, keeps_xapic: bool) -> bool {
     base & X2APIC_ENABLE != 0 || !keeps_xapic
 }
 
-/// The registers in the mode that `Apic::enable` chose; `None` before.
+/// The registers in the mode that `Apic::enable` chose; `None` before. If code of ring 0 has changed the mode, it is put back: in
+/// another one x2APIC's registers raise #GP. `None` too if the processor does not take it.
 fn registers() -> Option<registers::Registers> {
-    let mode = match MODE.load(Ordering::Relaxed) {
-        1 => Mode::XApic,
-        2 => Mode::X2Apic,
-        _ => return None,
-    };
-    // SAFETY: the mode is the one that `Apic::enable` set.
-    Some(unsafe { registers::Registers::new(mode, msr::read(msr::IA32_APIC_BASE)) })
+    let mode = mode()?;
+    // SAFETY: a mode was chosen, so the processor has an APIC, and physical memory is mapped.
+    unsafe {
+        let base = msr::read(msr::IA32_APIC_BASE);
+        let is_ready = mode::is(base, mode) || mode::put_back(base, mode);
+        is_ready.then(|| registers::Registers::new(mode, base))
+    }
 }
 
 /// The mode in use; `None` before `Apic::enable`.
 #[must_use]
 pub fn mode() -> Option<Mode> {
-    registers().map(|registers| registers.mode())
+    const XAPIC: u8 = Mode::XApic as u8;
+    const X2APIC: u8 = Mode::X2Apic as u8;
+    match MODE.load(Ordering::Relaxed) {
+        XAPIC => Some(Mode::XApic),
+        X2APIC => Some(Mode::X2Apic),
+        _ => None,
+    }
+}
+
+/// Puts this processor's APIC back in the mode that is in use, if foreign code has changed it: any access does.
+pub(crate) fn put_back_mode() {
+    let _ = registers();
 }
 
 /// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
