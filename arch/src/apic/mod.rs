@@ -2,6 +2,7 @@
 
 mod command;
 mod found;
+mod lvt;
 mod mode;
 mod registers;
 mod timer;
@@ -41,7 +42,7 @@ pub enum ApicError {
     SelfTest,
 }
 
-/// The local APIC of this processor, enabled, with every local interrupt masked.
+/// The local APIC of this processor, enabled, with every local interrupt masked but the SMIs of the machine's firmware.
 pub struct Apic {
     registers: registers::Registers,
     /// LVTPC as it was found.
@@ -50,7 +51,7 @@ pub struct Apic {
 
 impl Apic {
     /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that
-    /// it and the two 8259 could send. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
+    /// it and the two 8259 could send, but for SMIs of the machine's firmware. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
     ///
     /// # Errors
     /// There is none.
@@ -75,8 +76,9 @@ impl Apic {
         };
         MODE.store(registers.mode() as u8, Ordering::Relaxed);
         let mut apic = Self { registers, performance_lvt: registers.read(Register::LvtPmc) };
-        apic.mask_all();
+        lvt::mask_all(&mut apic.registers);
         apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
+        lvt::keep_thermal(&mut apic.registers);
         Ok(apic)
     }
 
@@ -96,23 +98,6 @@ impl Apic {
     #[must_use]
     pub fn found_performance_lvt(&self) -> u32 {
         self.performance_lvt
-    }
-
-    fn mask_all(&mut self) {
-        // The version register's bits 23:16 are the index of the last LVT entry (SDM vol. 3, 10.4.8).
-        let last = self.registers.read(Register::Version) >> 16 & 0xff;
-        let entries = [
-            (0, Register::LvtTimer),
-            (1, Register::LvtLint0),
-            (2, Register::LvtLint1),
-            (3, Register::LvtError),
-            (4, Register::LvtPmc),
-            (5, Register::LvtThermal),
-            (6, Register::LvtCmci),
-        ];
-        for (_, entry) in entries.into_iter().filter(|&(index, _)| index <= last) {
-            self.registers.write(entry, LVT_MASK);
-        }
     }
 
     /// Sends an interrupt to this processor itself.
@@ -230,7 +215,7 @@ pub(crate) fn mask_8259() -> bool {
     }
 }
 
-/// Whether there is an LVT entry for the thermal sensor: as for `mask_all`.
+/// Whether there is an LVT entry for the thermal sensor: see `lvt`.
 pub(crate) fn has_thermal() -> bool {
     read(Register::Version) >> 16 & 0xff >= 5
 }

@@ -1,7 +1,7 @@
 //! The mode of the local APIC: the one that was chosen, and the way back to it.
 
 use super::registers::Registers;
-use super::{APIC_ENABLE, Mode, Register, SVR_ENABLE, X2APIC_ENABLE};
+use super::{APIC_ENABLE, Mode, Register, SVR_ENABLE, X2APIC_ENABLE, lvt};
 use crate::msr;
 use crate::state;
 use crate::vectors::SPURIOUS_VECTOR;
@@ -37,6 +37,7 @@ pub(super) unsafe fn put_back(base: u64, mode: Mode) -> bool {
     // SAFETY: it is in the mode now; the caller promises the rest.
     let mut registers = unsafe { Registers::new(mode, base) };
     registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
+    lvt::keep_thermal(&mut registers);
     state::note_apic_base();
     true
 }

@@ -96,7 +96,7 @@ impl Registers {
 
     pub(super) fn read(&self, register: Register) -> u32 {
         // SAFETY: `new`'s caller promised the mode; the registers of the enum exist in both, CMCI only
-        // where the version register says so, which `mask_all` checks.
+        // where the version register says so, which `lvt` checks.
         unsafe {
             match self.mode {
                 Mode::XApic => ((self.page + register as u64) as *const u32).read_volatile(),

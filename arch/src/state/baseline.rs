@@ -116,10 +116,11 @@ impl Baseline {
                 }
             }
         }
+        // Before the entries: without it none of them takes its mask off.
+        put(Register::SpuriousVector, self.spurious, SVR);
         for (index, (&entry, &value)) in LVTS.iter().zip(&self.lvts).enumerate() {
             put(entry, value, FIRST_LVT + index);
         }
-        put(Register::SpuriousVector, self.spurious, SVR);
         if let Some(thermal) = self.thermal {
             put(Register::LvtThermal, thermal, LVT_THERMAL);
         }
