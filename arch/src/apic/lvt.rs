@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 static THERMAL: AtomicU32 = AtomicU32::new(0);
 
 /// Each entry, by its index in the order in which the version register counts them.
-const ENTRIES: [Register; 7] = [
+static ENTRIES: [Register; 7] = [
     Register::LvtTimer,
     Register::LvtLint0,
     Register::LvtLint1,
@@ -19,9 +19,9 @@ const ENTRIES: [Register; 7] = [
 ];
 
 /// Those that the APIC has: the version register's bits 23:16 are the index of the last one (SDM vol. 3, 10.4.8).
-fn entries(registers: &Registers) -> impl Iterator<Item = Register> {
+fn entries(registers: &Registers) -> &'static [Register] {
     let last = registers.read(Register::Version) >> 16 & 0xff;
-    ENTRIES.into_iter().take(last as usize + 1)
+    &ENTRIES[..ENTRIES.len().min(last as usize + 1)]
 }
 
 /// Bits 10:8, the delivery mode, are 010: SMI (SDM vol. 3, 10.5.1).
@@ -36,7 +36,7 @@ fn is_masked(entry: Register, found: u32) -> bool {
 }
 
 pub(super) fn mask_all(registers: &mut Registers) {
-    for entry in entries(registers) {
+    for &entry in entries(registers) {
         if is_masked(entry, registers.read(entry)) {
             registers.write(entry, LVT_MASK);
         }
@@ -47,7 +47,7 @@ pub(super) fn mask_all(registers: &mut Registers) {
 /// cleared it, and the machine's firmware made it the same on every one (Linux, `intel_init_thermal`). The APIC is enabled by
 /// software: no mask is taken off else.
 pub(super) fn keep_thermal(registers: &mut Registers) {
-    if !entries(registers).any(|entry| entry == Register::LvtThermal) {
+    if !entries(registers).contains(&Register::LvtThermal) {
         return;
     }
     let found = registers.read(Register::LvtThermal);
