@@ -42,8 +42,8 @@ pub fn of_madt(madt: &[u8]) -> Vec<Listed> {
     let mut list = Vec::new();
     for entry in entries(madt, ENTRIES) {
         let one = match *entry {
-            [LOCAL_APIC, 8.., _, id, ..] => listed(u32::from(id), word(entry, 4), false),
-            [LOCAL_X2APIC, 16.., ..] => listed(word(entry, 4), word(entry, 8), true),
+            [LOCAL_APIC, _, _, id, _, _, _, _, ..] => listed(u32::from(id), word(entry, 4), false),
+            [LOCAL_X2APIC, ..] if entry.len() >= 16 => listed(word(entry, 4), word(entry, 8), true),
             _ => None,
         };
         if let Some(one) = one {
