@@ -1,14 +1,33 @@
 //! How the `acpi` crate reaches memory, ports and PCI configuration space.
 
+use super::root;
 use crate::memory::layout;
 use crate::pci;
-use acpi::{Handler, PciAddress, PhysicalMapping};
+use acpi::sdt::SdtHeader;
+use acpi::{AcpiTables, Handler, PciAddress, PhysicalMapping};
 use core::ptr::NonNull;
 use x86_64::instructions::port::{Port, PortRead, PortWrite};
 
 /// Memory through the map of physical memory, registers through ports.
 #[derive(Clone, Copy)]
 pub struct Access;
+
+/// The tables that start at `rsdp`; `None` if that is no root pointer or leads to none. The library takes whatever is at address 0
+/// for a list of tables, and one that is shorter than its header for one without an end.
+///
+/// # Safety
+/// As for [`super::Platform::read`].
+pub(super) unsafe fn tables(rsdp: u64) -> Option<AcpiTables<Access>> {
+    // SAFETY: the caller promises a root pointer there; more bytes than an old one has are memory all the same.
+    let rsdp = unsafe { virtual_address::<[u8; root::RSDP_BYTES]>(rsdp as usize).read() };
+    let (revision, list) = root::list(&rsdp)?;
+    // SAFETY: the root pointer says that a table lies there, and physical memory is mapped.
+    unsafe {
+        let header = virtual_address::<SdtHeader>(list as usize).read_unaligned();
+        let is_whole = header.length as usize >= size_of::<SdtHeader>();
+        is_whole.then(|| AcpiTables::from_rsdt(Access, revision, list as usize).ok()).flatten()
+    }
+}
 
 fn port_read<T: PortRead>(port: u16) -> T {
     // SAFETY: only the tables' own code names ports, and it runs in ring 0 as the vendor meant it to.

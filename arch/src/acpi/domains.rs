@@ -1,7 +1,7 @@
 //! Which memory is near to which processor, by the SRAT table (ACPI specification 6.5, 5.2.16). It is read from its bytes: the `acpi`
 //! crate (6.1.1) takes two bytes for an entry's length, which has one.
 
-use super::bytes::word;
+use super::bytes::{entries, word};
 use crate::memory::Region;
 
 /// The table's revision; from 2 on domains have 32 bits, before 8 (5.2.16.1, 5.2.16.2).
@@ -34,7 +34,7 @@ impl Near {
     pub fn read(srat: &[u8], apic_id: u32) -> Option<Self> {
         let wide = srat.get(REVISION).is_some_and(|revision| *revision >= 2);
         let known = |domain: u32| if wide { domain } else { domain & 0xff };
-        let own = entries(srat).find_map(|entry| {
+        let own = entries(srat, ENTRIES).find_map(|entry| {
             let (id, domain, flags) = match *entry {
                 [LOCAL_APIC, _, low, id, _, _, _, _, _, a, b, c, ..] => {
                     (u32::from(id), u32::from_le_bytes([low, a, b, c]), word(entry, 4))
@@ -49,7 +49,7 @@ impl Near {
         let none = Region { start: 0, end: 0 };
         let mut near = Self { domain: own, domains: 0, ranges: [none; MOST_RANGES], count: 0 };
         let mut seen = [0; MOST_DOMAINS];
-        for entry in entries(srat) {
+        for entry in entries(srat, ENTRIES) {
             let long =
                 |at: usize| u64::from(word(entry, at)) | u64::from(word(entry, at + 4)) << 32;
             let (start, bytes) = (long(8), long(16));
@@ -79,18 +79,6 @@ impl Near {
     pub fn ranges(&self) -> &[Region] {
         &self.ranges[..self.count]
     }
-}
-
-/// The entries that are whole.
-fn entries(srat: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = srat.get(ENTRIES..).unwrap_or_default();
-    core::iter::from_fn(move || {
-        let length = usize::from(*rest.get(1)?);
-        let (entry, behind) =
-            rest.split_at_checked(length).filter(|(entry, _)| entry.len() >= 2)?;
-        rest = behind;
-        Some(entry)
-    })
 }
 
 #[cfg(test)]

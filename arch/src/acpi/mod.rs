@@ -16,6 +16,7 @@ mod power_off;
 pub mod processors;
 pub mod remapping;
 pub mod reset;
+pub mod root;
 pub mod serial;
 pub mod sleep;
 pub mod sleep_type;

@@ -1,6 +1,6 @@
 //! What the firmware needs of the tables.
 
-use super::access::Access;
+use super::access::{Access, tables};
 use super::domains::Near;
 use super::power_off;
 use super::processors::{self, Listed};
@@ -15,9 +15,7 @@ use acpi::AcpiTables;
 use acpi::address::AddressSpace;
 use acpi::sdt::Signature;
 use acpi::sdt::fadt::Fadt;
-use acpi::sdt::madt::{Madt, MadtEntry};
 use alloc::vec::Vec;
-use core::pin::Pin;
 
 /// What the firmware needs of the tables, read once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -50,12 +48,10 @@ impl Platform {
     pub unsafe fn read(rsdp: u64) -> Self {
         let nothing = Self { rsdp: Some(rsdp), ..Self::default() };
         // SAFETY: passed on.
-        let Ok(tables) = (unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }) else {
+        let Some(tables) = (unsafe { tables(rsdp) }) else {
             return nothing;
         };
-        let madt = tables.find_table::<Madt>();
-        let listed = madt.map_or(Vec::new(), |madt| listed(madt.get()));
-        let nothing = Self { processors: listed, ..nothing }.with_bytes(&tables);
+        let nothing = nothing.with_bytes(&tables);
         let Some(fadt) = tables.find_table::<Fadt>() else {
             return nothing;
         };
@@ -74,6 +70,10 @@ impl Platform {
                 Signature::DBG2 => self.debug = serial::debug(bytes()),
                 Signature::MCFG => self.segments = Segment::listed(bytes()),
                 Signature::FADT => self.reset = Reset::read(bytes()),
+                // The first, if there are several, as for the library's own search.
+                Signature::MADT if self.processors.is_empty() => {
+                    self.processors = processors::of_madt(bytes());
+                }
                 Signature::DMAR => self.opts_out_of_x2apic = remapping::opts_out_of_x2apic(bytes()),
                 _ => {}
             }
@@ -88,7 +88,7 @@ impl Platform {
     pub unsafe fn each_table(&self, mut each: impl FnMut(usize, &[u8])) {
         let Some(rsdp) = self.rsdp else { return };
         // SAFETY: passed on.
-        let Ok(tables) = (unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }) else { return };
+        let Some(tables) = (unsafe { tables(rsdp) }) else { return };
         for (address, header) in tables.table_headers() {
             let at = (layout::PHYSICAL as usize + address) as *const u8;
             // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
@@ -145,29 +145,12 @@ impl Platform {
 #[must_use]
 pub unsafe fn near(rsdp: u64, apic_id: u32) -> Option<Near> {
     // SAFETY: passed on.
-    let tables = unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }.ok()?;
+    let tables = unsafe { tables(rsdp) }?;
     let mut headers = tables.table_headers();
     let (address, header) = headers.find(|(_, header)| header.signature == Signature::SRAT)?;
     let at = (layout::PHYSICAL as usize + address) as *const u8;
     // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
     Near::read(unsafe { core::slice::from_raw_parts(at, header.length as usize) }, apic_id)
-}
-
-fn listed(madt: Pin<&Madt>) -> Vec<Listed> {
-    let mut list = Vec::new();
-    for entry in madt.entries() {
-        let one = match entry {
-            MadtEntry::LocalApic(one) => {
-                processors::listed(u32::from(one.apic_id), one.flags, false)
-            }
-            MadtEntry::LocalX2Apic(one) => processors::listed(one.x2apic_id, one.flags, true),
-            _ => None,
-        };
-        if let Some(one) = one {
-            processors::add(&mut list, one);
-        }
-    }
-    list
 }
 
 fn pm_timer(fadt: &Fadt) -> Option<PmTimer> {

@@ -4,10 +4,9 @@
 //! bytes, not by running the table's code: an interpreter would double the size of the firmware, and with
 //! it the time that a BIOS takes to load it, and the package is a constant on practically every machine.
 
-use super::access::Access;
+use super::access::tables;
 use super::sleep::{Ports, Registers};
 use super::sleep_type;
-use acpi::AcpiTables;
 use acpi::address::{AddressSpace, GenericAddress};
 use acpi::sdt::SdtHeader;
 use acpi::sdt::fadt::Fadt;
@@ -41,7 +40,7 @@ pub enum Error {
 pub unsafe fn power_off(rsdp: u64) -> Result<(), Error> {
     let broken = |error| Error::Tables(format!("{error:?}"));
     // SAFETY: passed on.
-    let tables = unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }.map_err(broken)?;
+    let tables = unsafe { tables(rsdp) }.ok_or(Error::NoTables)?;
     let fadt = tables.find_table::<Fadt>().ok_or(Error::NoTables)?;
     let port_a = port(fadt.pm1a_control_block().map_err(broken)?)?;
     let port_b = fadt.pm1b_control_block().map_err(broken)?.map(port).transpose()?;

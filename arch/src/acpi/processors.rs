@@ -1,6 +1,14 @@
-//! The processors that the MADT lists: ACPI specification, 5.2.12.2 and 5.2.12.12.
+//! The processors that the MADT lists: ACPI specification, 5.2.12.2 and 5.2.12.12. It is read from its bytes: the `acpi` crate (6.1.1)
+//! meets an entry of length 0 for ever.
 
+use super::bytes::{entries, word};
 use alloc::vec::Vec;
+
+/// Where the entries begin (5.2.12).
+const ENTRIES: usize = 44;
+/// Kinds of entries: a processor by its APIC's id of 8 bits, and of 32 bits.
+const LOCAL_APIC: u8 = 0;
+const LOCAL_X2APIC: u8 = 9;
 
 /// One of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,9 +36,25 @@ const ONLINE_CAPABLE: u32 = 1 << 1;
 /// Ids that mean no processor: the broadcasts of both modes.
 const NOBODY: [u32; 2] = [0xff, u32::MAX];
 
-/// A processor by an entry's id and flags; `None` for one that stands for nobody.
+/// All of them, in the table's order. `madt` begins with its header.
 #[must_use]
-pub fn listed(apic_id: u32, flags: u32, x2apic_entry: bool) -> Option<Listed> {
+pub fn of_madt(madt: &[u8]) -> Vec<Listed> {
+    let mut list = Vec::new();
+    for entry in entries(madt, ENTRIES) {
+        let one = match *entry {
+            [LOCAL_APIC, _, _, id, _, _, _, _, ..] => listed(u32::from(id), word(entry, 4), false),
+            [LOCAL_X2APIC, ..] if entry.len() >= 16 => listed(word(entry, 4), word(entry, 8), true),
+            _ => None,
+        };
+        if let Some(one) = one {
+            add(&mut list, one);
+        }
+    }
+    list
+}
+
+/// A processor by an entry's id and flags; `None` for one that stands for nobody.
+fn listed(apic_id: u32, flags: u32, x2apic_entry: bool) -> Option<Listed> {
     if apic_id == NOBODY[usize::from(x2apic_entry)] {
         return None;
     }
@@ -44,7 +68,7 @@ pub fn listed(apic_id: u32, flags: u32, x2apic_entry: bool) -> Option<Listed> {
 }
 
 /// Adds `new` unless its id is there: firmware may list a processor in both forms. An enabled entry counts.
-pub fn add(list: &mut Vec<Listed>, new: Listed) {
+fn add(list: &mut Vec<Listed>, new: Listed) {
     match list.iter_mut().find(|old| old.apic_id == new.apic_id) {
         Some(old) if old.state != State::Enabled => *old = new,
         Some(_) => {}
@@ -80,5 +104,22 @@ mod tests {
         }
         let found: Vec<_> = list.iter().map(|one| (one.apic_id, one.state)).collect();
         assert_eq!(found, [(0, State::Enabled), (4, State::Enabled), (9, State::Enabled)]);
+    }
+
+    #[test]
+    fn i7_a_madt_that_is_damaged_ends_where_it_is() {
+        let apic = |id: u8| vec![LOCAL_APIC, 8, 0, id, 1, 0, 0, 0];
+        let x2apic = |id: u8| [&[LOCAL_X2APIC, 16, 0, 0, id, 1, 0, 0, 1][..], &[0; 7]].concat();
+        let ids = |parts: &[Vec<u8>]| {
+            let table = [&[0; ENTRIES][..], &parts.concat()].concat();
+            of_madt(&table).iter().map(|one| one.apic_id).collect::<Vec<_>>()
+        };
+        let io_apic = [&[1, 12][..], &[0; 10]].concat();
+        assert_eq!(ids(&[apic(0), io_apic, apic(2), x2apic(4)]), [0, 2, 0x104]);
+        assert_eq!(ids(&[apic(0), vec![0; 8], apic(2)]), [0], "an entry of length 0");
+        assert_eq!(ids(&[apic(0), vec![0, 1], apic(2)]), [0], "one of length 1");
+        assert_eq!(ids(&[apic(0), vec![0, 4, 0, 7], apic(2)]), [0, 2], "one that lacks its flags");
+        assert_eq!(ids(&[apic(0), apic(2)[..7].to_vec()]), [0], "one that is cut off");
+        assert!(of_madt(&[0; ENTRIES - 1]).is_empty(), "shorter than its own fields");
     }
 }

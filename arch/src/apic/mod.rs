@@ -2,6 +2,8 @@
 
 mod command;
 mod found;
+mod lvt;
+mod mode;
 mod registers;
 mod timer;
 
@@ -26,7 +28,7 @@ const SVR_ENABLE: u32 = 1 << 8;
 /// LVT bit 16.
 const LVT_MASK: u32 = 1 << 16;
 
-/// Mode in use, for the end of interrupts: 0 none, 1 xAPIC, 2 x2APIC.
+/// The [`Mode`] that `Apic::enable` chose, for the end of interrupts; 0: none.
 static MODE: AtomicU8 = AtomicU8::new(0);
 
 /// What does not work.
@@ -40,7 +42,7 @@ pub enum ApicError {
     SelfTest,
 }
 
-/// The local APIC of this processor, enabled, with every local interrupt masked.
+/// The local APIC of this processor, enabled, with every local interrupt masked but the SMIs of the machine's firmware.
 pub struct Apic {
     registers: registers::Registers,
     /// LVTPC as it was found.
@@ -49,7 +51,7 @@ pub struct Apic {
 
 impl Apic {
     /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that
-    /// it and the two 8259 could send. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
+    /// it and the two 8259 could send, but for SMIs of the machine's firmware. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
     ///
     /// # Errors
     /// There is none.
@@ -74,8 +76,9 @@ impl Apic {
         };
         MODE.store(registers.mode() as u8, Ordering::Relaxed);
         let mut apic = Self { registers, performance_lvt: registers.read(Register::LvtPmc) };
-        apic.mask_all();
+        lvt::mask_all(&mut apic.registers);
         apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
+        lvt::keep_thermal(&mut apic.registers);
         Ok(apic)
     }
 
@@ -97,23 +100,6 @@ impl Apic {
         self.performance_lvt
     }
 
-    fn mask_all(&mut self) {
-        // The version register's bits 23:16 are the index of the last LVT entry (SDM vol. 3, 10.4.8).
-        let last = self.registers.read(Register::Version) >> 16 & 0xff;
-        let entries = [
-            (0, Register::LvtTimer),
-            (1, Register::LvtLint0),
-            (2, Register::LvtLint1),
-            (3, Register::LvtError),
-            (4, Register::LvtPmc),
-            (5, Register::LvtThermal),
-            (6, Register::LvtCmci),
-        ];
-        for (_, entry) in entries.into_iter().filter(|&(index, _)| index <= last) {
-            self.registers.write(entry, LVT_MASK);
-        }
-    }
-
     /// Sends an interrupt to this processor itself.
     pub(crate) fn send_to_self(&mut self, vector: u8) {
         /// ICR: destination shorthand "self", fixed delivery (SDM vol. 3, 10.6.1).
@@ -128,21 +114,33 @@ fn takes_x2apic(base: u64, keeps_xapic: bool) -> bool {
     base & X2APIC_ENABLE != 0 || !keeps_xapic
 }
 
-/// The registers in the mode that `Apic::enable` chose; `None` before.
+/// The registers in the mode that `Apic::enable` chose; `None` before. If code of ring 0 has changed the mode, it is put back: in
+/// another one x2APIC's registers raise #GP. `None` too if the processor does not take it.
 fn registers() -> Option<registers::Registers> {
-    let mode = match MODE.load(Ordering::Relaxed) {
-        1 => Mode::XApic,
-        2 => Mode::X2Apic,
-        _ => return None,
-    };
-    // SAFETY: the mode is the one that `Apic::enable` set.
-    Some(unsafe { registers::Registers::new(mode, msr::read(msr::IA32_APIC_BASE)) })
+    let mode = mode()?;
+    // SAFETY: a mode was chosen, so the processor has an APIC, and physical memory is mapped.
+    unsafe {
+        let base = msr::read(msr::IA32_APIC_BASE);
+        let is_ready = mode::is(base, mode) || mode::put_back(base, mode);
+        is_ready.then(|| registers::Registers::new(mode, base))
+    }
 }
 
 /// The mode in use; `None` before `Apic::enable`.
 #[must_use]
 pub fn mode() -> Option<Mode> {
-    registers().map(|registers| registers.mode())
+    const XAPIC: u8 = Mode::XApic as u8;
+    const X2APIC: u8 = Mode::X2Apic as u8;
+    match MODE.load(Ordering::Relaxed) {
+        XAPIC => Some(Mode::XApic),
+        X2APIC => Some(Mode::X2Apic),
+        _ => None,
+    }
+}
+
+/// Puts this processor's APIC back in the mode that is in use, if foreign code has changed it: any access does.
+pub(crate) fn put_back_mode() {
+    let _ = registers();
 }
 
 /// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
@@ -217,7 +215,7 @@ pub(crate) fn mask_8259() -> bool {
     }
 }
 
-/// Whether there is an LVT entry for the thermal sensor: as for `mask_all`.
+/// Whether there is an LVT entry for the thermal sensor: see `lvt`.
 pub(crate) fn has_thermal() -> bool {
     read(Register::Version) >> 16 & 0xff >= 5
 }

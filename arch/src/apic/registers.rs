@@ -4,13 +4,20 @@ use crate::memory::layout;
 use crate::msr::{self, Msr};
 use core::arch::asm;
 
-/// How registers are reached.
+/// How registers are reached: bits 11:10 of IA32_APIC_BASE (SDM vol. 3, 10.12.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// Memory, 4 KiB at the address in IA32_APIC_BASE.
-    XApic = 1,
+    XApic = 0b10,
     /// MSRs from 0x800.
-    X2Apic = 2,
+    X2Apic = 0b11,
+}
+
+impl Mode {
+    /// Both bits, in their place.
+    pub(super) const fn bits(self) -> u64 {
+        (self as u64) << 10
+    }
 }
 
 /// Offset in the xAPIC's page; the x2APIC's MSR is 0x800 plus a sixteenth of it (SDM vol. 3, table 10-6).
@@ -89,7 +96,7 @@ impl Registers {
 
     pub(super) fn read(&self, register: Register) -> u32 {
         // SAFETY: `new`'s caller promised the mode; the registers of the enum exist in both, CMCI only
-        // where the version register says so, which `mask_all` checks.
+        // where the version register says so, which `lvt` checks.
         unsafe {
             match self.mode {
                 Mode::XApic => ((self.page + register as u64) as *const u32).read_volatile(),

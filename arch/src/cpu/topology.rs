@@ -22,7 +22,7 @@ const LEVEL_INVALID: u32 = 0;
 const LEVEL_THREAD: u32 = 1;
 
 impl Topology {
-    /// Reads leaf 0x1F, else 0xB, else leaf 1 with AMD's 0x8000001E.
+    /// Reads leaf 0x1F, else 0xB, else leaf 1 with Intel's 4 or AMD's 0x8000001E.
     pub fn read(cpuid: &impl Cpuid) -> Self {
         for leaf in [0x1f, 0xb] {
             if has_leaf(cpuid, leaf) && cpuid.cpuid2(leaf, 0).ebx & 0xffff != 0 {
@@ -63,14 +63,16 @@ impl Topology {
         const HTT: u32 = 1 << 28;
         let leaf = cpuid.cpuid1(1);
         let threads = if leaf.edx & HTT != 0 { (leaf.ebx >> 16 & 0xff).max(1) } else { 1 };
+        let bits = |count: u32| count.next_power_of_two().trailing_zeros();
         let (own, per_core) = if has_leaf(cpuid, 0x8000_001e) {
             let extended = cpuid.cpuid1(0x8000_001e);
             (extended.eax, (extended.ebx >> 8 & 0xff) + 1)
         } else {
-            (0, 1)
+            // Both count ids, in powers of two.
+            let cores = intel_cores(cpuid).unwrap_or(threads);
+            (0, 1 << bits(threads).saturating_sub(bits(cores)))
         };
         // Leaf 1 counts ids, not threads. AMD's 0x80000008 ECX[15:12] has the bits, if it is not 0 (APM vol. 3, E.4.7).
-        let bits = |count: u32| count.next_power_of_two().trailing_zeros();
         let stated = match has_leaf(cpuid, 0x8000_0008) {
             true => cpuid.cpuid1(0x8000_0008).ecx >> 12 & 0xf,
             false => 0,
@@ -91,6 +93,17 @@ impl Topology {
     pub const fn place(&self) -> [u32; 2] {
         [self.apic_id >> self.core_bits, self.apic_id >> self.package_bits]
     }
+}
+
+/// Ids for cores in a package, by leaf 4: EAX bits 31:26 of a cache's sub-leaf (SDM vol. 2, CPUID). Bits 4:0 are 0
+/// where there is none.
+fn intel_cores(cpuid: &impl Cpuid) -> Option<u32> {
+    const CACHE: u32 = 0x1f;
+    /// The first letters of GenuineIntel: to others the leaf is reserved.
+    const GENU: u32 = 0x756e_6547;
+    let is_intel = cpuid.cpuid1(0).ebx == GENU;
+    let eax = if is_intel && has_leaf(cpuid, 4) { cpuid.cpuid2(4, 0).eax } else { 0 };
+    (eax & CACHE != 0).then_some((eax >> 26) + 1)
 }
 
 #[cfg(test)]
@@ -148,5 +161,39 @@ mod tests {
         let expected =
             Topology { apic_id: 3, threads_per_core, threads_per_package, core_bits, package_bits };
         assert_eq!(Topology::read(&cpu), expected);
+    }
+
+    /// Leaves 1 and 4 as libcpuid's test data has them.
+    #[test]
+    fn threads_of_a_core_are_known_by_leaf_4_where_there_is_no_leaf_0xb() {
+        let counts = |cpu: Topology| {
+            [cpu.threads_per_core, cpu.threads_per_package, cpu.core_bits, cpu.package_bits]
+        };
+        let atom_d525 = table(&[
+            (0, 0, [0xa, INTEL[0], INTEL[1], INTEL[2]]),
+            (1, 0, [0x106ca, 0x0204_0800, 0, 0xbfeb_fbff]),
+            (4, 0, [0x0400_4121, 0x0140_003f, 0x3f, 1]),
+        ]);
+        let atom = Topology::read(&atom_d525);
+        assert_eq!((counts(atom), atom.place()), ([2, 4, 1, 2], [1, 0]));
+        let core2_quad_q6600 = table(&[
+            (0, 0, [0xa, INTEL[0], INTEL[1], INTEL[2]]),
+            (1, 0, [0x6fb, 0x0004_0800, 0, 0xbfeb_fbff]),
+            (4, 0, [0x0c00_0121, 0x01c0_003f, 0x3f, 1]),
+        ]);
+        assert_eq!(counts(Topology::read(&core2_quad_q6600)), [1, 4, 0, 2]);
+        let pentium_4_640 = table(&[
+            (0, 0, [5, INTEL[0], INTEL[1], INTEL[2]]),
+            (1, 0, [0xf43, 0x0002_0800, 0, 0xbfeb_fbff]),
+            (4, 0, [0x4121, 0x01c0_003f, 0x1f, 0]),
+        ]);
+        assert_eq!(counts(Topology::read(&pentium_4_640)), [2, 2, 1, 1]);
+        // Leaf 4 is not Intel's here.
+        let other = table(&[
+            (0, 0, [4, 0x6874_7541, 0x444d_4163, 0x6974_6e65]),
+            (1, 0, [0x6fb, 0x0004_0800, 0, 1 << 28]),
+            (4, 0, [0x121, 0, 0, 0]),
+        ]);
+        assert_eq!(counts(Topology::read(&other)), [1, 4, 0, 2]);
     }
 }

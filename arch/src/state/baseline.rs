@@ -3,7 +3,7 @@
 use super::{FIRST_MSR, FIRST_OTHER, note};
 use crate::apic::{self, Register};
 use crate::cpu::native;
-use crate::msr::{self, Msr};
+use crate::msr::{self, IA32_APIC_BASE, Msr};
 use core::arch::asm;
 use raw_cpuid::CpuIdReader as _;
 use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
@@ -15,6 +15,8 @@ const DR6: usize = 19;
 const FIRST_LVT: usize = 20;
 const SVR: usize = 24;
 const APIC_TIMER: usize = 25;
+/// The second of [`MSRS`].
+const APIC_BASE: usize = FIRST_MSR + 1;
 const LVT_THERMAL: usize = FIRST_OTHER;
 const DIVIDE: usize = FIRST_OTHER + 1;
 const MASKS_8259: usize = FIRST_OTHER + 2;
@@ -105,15 +107,20 @@ impl Baseline {
             // SAFETY: the register exists and had that value.
             unsafe {
                 if msr::try_read(Msr(number)) != Ok(value) {
+                    if number == IA32_APIC_BASE.0 {
+                        // Not every mode is reached in one step; what is left then, as the page, is.
+                        apic::put_back_mode();
+                    }
                     let _ = msr::try_write(Msr(number), value);
                     note(FIRST_MSR + index);
                 }
             }
         }
+        // Before the entries: without it none of them takes its mask off.
+        put(Register::SpuriousVector, self.spurious, SVR);
         for (index, (&entry, &value)) in LVTS.iter().zip(&self.lvts).enumerate() {
             put(entry, value, FIRST_LVT + index);
         }
-        put(Register::SpuriousVector, self.spurious, SVR);
         if let Some(thermal) = self.thermal {
             put(Register::LvtThermal, thermal, LVT_THERMAL);
         }
@@ -127,6 +134,11 @@ impl Baseline {
         }
         debug_addresses();
     }
+}
+
+/// Notes that the mode of the local APIC was put back.
+pub(crate) fn note_apic_base() {
+    note(APIC_BASE);
 }
 
 /// Bytes of the components that are on now: CPUID leaf 0xD, EBX.
@@ -174,7 +186,8 @@ mod tests {
         assert_eq!([named(DR0), named(DR6), named(FIRST_LVT)], ["DR0", "DR6", "LVT timer"]);
         assert_eq!([named(SVR), named(APIC_TIMER)], ["SVR", "APIC timer"]);
         let msr = |number| MSRS.iter().position(|&one| one == number).unwrap() + FIRST_MSR;
-        assert_eq!(named(msr(0x277)), "IA32_PAT");
+        assert_eq!((named(msr(0x277)), named(APIC_BASE)), ("IA32_PAT", "IA32_APIC_BASE"));
+        assert_eq!(msr(0x1b), APIC_BASE);
         assert_eq!(named(msr(0xc000_0080)), "IA32_EFER");
         assert_eq!(named(msr(0xc000_0103)), "IA32_TSC_AUX");
         assert_eq!([named(msr(0x48)), named(msr(0xda0))], ["IA32_SPEC_CTRL", "IA32_XSS"]);

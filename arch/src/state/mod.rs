@@ -14,6 +14,7 @@ pub mod image;
 mod tables;
 
 pub use baseline::Baseline;
+pub(crate) use baseline::note_apic_base;
 pub(crate) use core_state::{Core, no_breakpoints};
 pub use tables::Tables;
 pub(crate) use tables::{differs, note_page_table};

@@ -2,12 +2,10 @@
 //! its guest.
 
 use crate::memory::{Memory, Region};
-use core::fmt::Write;
 use core::ptr::null_mut;
 use core::slice;
 use handover::startup::{END, PAGE_SHIFT};
 use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Refusal, Startup, image};
-use uart_16550::{BaudRate, Config, Uart16550Tty};
 
 /// More than any hypervisor here needs: a damaged file must not request all memory.
 const MAX_BYTES: u64 = 64 << 20;
@@ -114,9 +112,6 @@ fn cpus(options: &str) -> usize {
 }
 
 fn say(refusal: Refusal) {
-    let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
-    // SAFETY: COM1's port; nothing else uses it before the kernel runs.
-    if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
-        let _ = writeln!(uart, "barecount: no emulated PMU: {refusal}");
-    }
+    // SAFETY: nothing else uses COM1 before the kernel runs.
+    unsafe { loader_serial::say(format_args!("barecount: no emulated PMU: {refusal}\n")) };
 }

@@ -1,8 +1,7 @@
-//! The loader failed: say so on the serial line and on the text screen, and stop.
+//! The loader failed: say so on the text screen and on the serial line, and stop.
 
 use core::fmt::{Display, Write};
 use core::panic::PanicInfo;
-use uart_16550::{BaudRate, Config, Uart16550Tty};
 use x86_64::instructions::port::Port;
 
 /// Port and value of QEMU's exit device, as the host tool attaches it: the code for a crash.
@@ -17,12 +16,12 @@ fn panic(info: &PanicInfo) -> ! {
 /// Says what was wrong, and stops. Where a screen shows graphics nobody sees the text; the loader of the crate `bios`, which sets
 /// that, has said before what can be wrong with a file.
 pub fn stop(what: impl Display) -> ! {
-    let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
-    // SAFETY: COM1's port; nothing else uses it before the kernel runs.
-    if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
-        let _ = writeln!(uart, "\nbarecount's direct loader failed: {what}");
-    }
+    // First the screen, which nothing delays.
     let _ = write!(TextScreen { at: 0 }, "barecount's direct loader failed: {what}");
+    // SAFETY: nothing else uses COM1 before the kernel runs.
+    unsafe {
+        loader_serial::say(format_args!("\nbarecount's direct loader failed: {what}\n"));
+    }
     if is_virtual() {
         // SAFETY: on a virtual machine the port is the exit device's or nobody's.
         unsafe { Port::<u32>::new(EXIT_PORT).write(EXIT_CRASH) };

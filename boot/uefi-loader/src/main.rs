@@ -9,7 +9,6 @@
 extern crate alloc;
 
 mod application;
-mod serial;
 
 use uefi::prelude::{Status, entry};
 use uefi::println;
@@ -20,7 +19,12 @@ fn main() -> Status {
         Err(error) => {
             println!("barecount: the kernel cannot be started: {error}");
             // Not every firmware's console goes to the serial line, where a host listens.
-            serial::say(format_args!("barecount: the kernel cannot be started: {error}\r\n"));
+            // SAFETY: the firmware, which may use COM1 for its console, does not run meanwhile.
+            unsafe {
+                loader_serial::say(format_args!(
+                    "barecount: the kernel cannot be started: {error}\n"
+                ));
+            }
             Status::LOAD_ERROR
         }
         Ok(never) => match never {},

@@ -46,8 +46,8 @@ pub trait Cores {
     /// One of them does not come, in a sentence.
     fn contend(&mut self, by: LineAccess, processors: usize) -> Result<ContentionPoint, String>;
 
-    /// In which ways they can wait: with EAX of MWAIT for a state of sleep.
-    fn ways(&self) -> Vec<(Waiting, Option<u32>)>;
+    /// In which ways they can wait: with EAX of MWAIT for a state of sleep. And whether [`hints`] left some out.
+    fn ways(&self) -> (Vec<(Waiting, Option<u32>)>, bool);
 
     /// Wakes one from the first: ticks of each time until its answer.
     ///
@@ -57,6 +57,27 @@ pub trait Cores {
 
     /// Work has gone on; whoever waits may be informed.
     fn beat(&mut self) {}
+}
+
+/// Why [`hints`] leaves some out.
+const STOPS: &str =
+    "MWAIT deeper than C1 is not measured: there the TSC, which is not invariant, may stop";
+
+/// EAX of MWAIT for each state of sleep that a processor tells. EDX of leaf 5, `states`, has how many there are, 4 bits for each
+/// depth from C0 on; EAX of MWAIT has the depth less one in bits 7:4 (SDM vol. 2, CPUID and MWAIT). One that tells none has the
+/// first, and that is all without an invariant TSC: another stops in deep states (SDM vol. 3, 17.17.1), and the offsets between
+/// processors, which are measured once, would be wrong from then on. Also whether some are left out for that.
+#[must_use]
+pub fn hints(states: u32, is_invariant: bool) -> (Vec<u32>, bool) {
+    let told = (1..8).filter(|depth| states >> (4 * depth) & 0xf != 0);
+    let mut hints: Vec<u32> = told.map(|depth| (depth - 1) << 4).collect();
+    let told = hints.len();
+    hints.retain(|&hint| hint == 0 || is_invariant);
+    let left_out = hints.len() < told;
+    if hints.is_empty() {
+        hints.push(0);
+    }
+    (hints, left_out)
 }
 
 /// Measures all of it.
@@ -89,7 +110,11 @@ pub fn measure(machine: &mut dyn Cores) -> CoreFacts {
         }
         facts.contention.push(Contention { by, points });
     }
-    for (waiting, hint) in machine.ways() {
+    let (ways, left_out) = machine.ways();
+    if left_out {
+        facts.reasons.push(STOPS.to_string());
+    }
+    for (waiting, hint) in ways {
         for to in 1..count {
             if let Some(mut samples) = failures.take(|| machine.wake((waiting, hint), to)) {
                 let ticks = Times::of(&mut samples);

@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use arch::cpu::{Topology, native};
 use arch::smp::{self, Offset};
-use arch::time::tsc;
+use arch::time::{Clock, tsc};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use facts::cores::Cores;
 use line::Line;
@@ -40,7 +40,7 @@ const IN_TURN: Effort = Effort { samples: 3, rounds: 2, changes: 100, wakes: 3 }
 const SETTLE_US: u64 = 300;
 
 /// Measures what lies between the processors. `in_turn`: one runs at a time.
-pub fn measure(hz: u64, in_turn: bool) -> CoreFacts {
+pub fn measure(clock: Clock, in_turn: bool) -> CoreFacts {
     let places = smp::on_all(|_| Topology::read(&native())).expect(BOOT);
     let place = |(processor, topology): (&smp::Processor, Topology)| {
         let [core, package] = topology.place();
@@ -50,9 +50,9 @@ pub fn measure(hz: u64, in_turn: bool) -> CoreFacts {
     let mut machine = Together {
         places: smp::in_use().zip(places).map(place).collect(),
         offsets: smp::offsets().expect(BOOT),
-        hz,
+        clock,
         effort: if in_turn { IN_TURN } else { AT_ONCE },
-        patience: Patience::new(hz, in_turn),
+        patience: Patience::new(clock.hz, in_turn),
         in_turn,
     };
     // Who commands and has no part in it is halted as the others are.
@@ -63,7 +63,7 @@ pub fn measure(hz: u64, in_turn: bool) -> CoreFacts {
 struct Together {
     places: Vec<CorePlace>,
     offsets: Vec<Offset>,
-    hz: u64,
+    clock: Clock,
     effort: Effort,
     patience: Patience,
     in_turn: bool,
@@ -72,7 +72,7 @@ struct Together {
 impl Together {
     fn silent(&self, from: usize, to: usize, what: &str) -> String {
         let [from, to] = [from, to].map(|place| self.places[place].number);
-        let ms = self.patience.ticks * 1000 / self.hz.max(1);
+        let ms = self.patience.ticks * 1000 / self.clock.hz.max(1);
         format!(
             "{what} between processors {from} and {to}: one of them did not answer within {ms} ms"
         )
@@ -85,7 +85,7 @@ impl Cores for Together {
     }
 
     fn hz(&self) -> u64 {
-        self.hz
+        self.clock.hz
     }
 
     fn in_turn(&self) -> bool {
@@ -139,14 +139,14 @@ impl Cores for Together {
         Ok(ContentionPoint { processors: processors as u32, changes, ticks, tries })
     }
 
-    fn ways(&self) -> Vec<(Waiting, Option<u32>)> {
-        waits::ways()
+    fn ways(&self) -> (Vec<(Waiting, Option<u32>)>, bool) {
+        waits::ways(self.clock.invariant)
     }
 
     fn wake(&mut self, way: (Waiting, Option<u32>), to: usize) -> Result<Vec<u64>, String> {
         let (waiting, hint) = way;
         let (patience, apic_id) = (self.patience, self.places[to].apic_id);
-        let settle = self.hz / 1_000_000 * SETTLE_US;
+        let settle = self.clock.hz / 1_000_000 * SETTLE_US;
         let mut samples = vec![0; self.effort.wakes + 1];
         let rounds = samples.len() as u64;
         let own = spin::Mutex::new(&mut samples[..]);
@@ -167,6 +167,6 @@ impl Cores for Together {
     }
 
     fn beat(&mut self) {
-        reset::reload(tsc::now(), self.hz);
+        reset::reload(tsc::now(), self.clock.hz);
     }
 }

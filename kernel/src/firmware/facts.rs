@@ -93,7 +93,7 @@ pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
         memory,
         bandwidth,
         core,
-        cores: has.cores.then(|| cores::measure(second, machine.runs_in_turn())),
+        cores: has.cores.then(|| cores::measure(machine.clock, machine.runs_in_turn())),
         noise,
         cpuid: if has.memory || has.cores { cpuid::answers() } else { Vec::new() },
         uncounted: Vec::new(),

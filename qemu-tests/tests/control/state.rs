@@ -1,6 +1,8 @@
 //! State that an item changes is put back and named.
 
 use super::*;
+use protocol::record::ApicMode;
+use xtask::cli::Icount;
 
 /// Each with what is to be put back.
 const CHANGES: [(&str, &str); 19] = [
@@ -55,6 +57,23 @@ fn x1_what_a_snippet_changes_is_put_back_and_named_and_the_next_one_does_not_see
         let restored = &result(&ran, &format!("change {index}")).restored;
         assert!(restored.iter().any(|one| one == name), "{code}: {restored:?}");
         assert_eq!(result(&ran, &format!("control {index}")).restored, [""; 0], "{code}");
+    }
+}
+
+/// An APIC that code switched off is put back in its mode, by the way through xAPIC mode. QEMU has x2APIC mode without icount.
+#[test]
+fn x1_the_mode_of_the_local_apic_is_put_back_and_named() {
+    let off = "mov ecx, 0x1b; rdmsr; and eax, ~0xc00; wrmsr";
+    let toml = format!(
+        "[[snippet]]\nname = \"off\"\nasm = \"{off}\"\n[[snippet]]\nname = \"after\"\nasm = \"nop\"\n"
+    );
+    for (icount, mode) in [(Icount::Off, ApicMode::X2Apic), (Icount::Auto, ApicMode::XApic)] {
+        let ran = Guest { icount, ..Guest::new(Boot::Direct, &toml) }.run();
+        ran.ends_with(0);
+        assert_eq!(ran.report.machine().unwrap().apic.mode, mode);
+        let restored = &result(&ran, "off").restored;
+        assert!(restored.iter().any(|one| one == "IA32_APIC_BASE"), "{mode:?}: {restored:?}");
+        assert_eq!(result(&ran, "after").restored, [""; 0], "{mode:?}");
     }
 }
 

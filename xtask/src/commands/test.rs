@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 23] = [
+const HOST: [&str; 24] = [
     "protocol",
     "arch",
     "step",
@@ -20,6 +20,7 @@ const HOST: [&str; 23] = [
     "bios",
     "compressed-kernel",
     "disk",
+    "loader-serial",
     "pmu-model",
     "handover",
     "plugin-channel",

@@ -2,7 +2,6 @@
 
 use super::call::{Registers, bios};
 use core::fmt::{Arguments, Write};
-use uart_16550::{BaudRate, Config, Uart16550Tty};
 
 /// INT 10h, 0Eh: writes a character and moves on.
 const VIDEO: u8 = 0x10;
@@ -40,10 +39,6 @@ pub fn show(text: Arguments) {
 /// Says `text` on both.
 pub fn say(text: Arguments) {
     show(text);
-    let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
-    // SAFETY: COM1's port; nothing else uses it before the kernel runs.
-    if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
-        // What is not there to say it on says nothing.
-        let _ = uart.write_fmt(text);
-    }
+    // SAFETY: nothing else uses COM1 before the kernel runs.
+    unsafe { loader_serial::say(text) };
 }

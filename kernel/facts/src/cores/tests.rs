@@ -5,11 +5,12 @@ struct Modelled {
     count: u32,
     deaf: Vec<usize>,
     asked: usize,
+    leaves_out: bool,
 }
 
 impl Modelled {
     fn new(count: u32) -> Self {
-        Self { count, deaf: Vec::new(), asked: 0 }
+        Self { count, deaf: Vec::new(), asked: 0, leaves_out: false }
     }
 
     fn place(&self, number: u32) -> CorePlace {
@@ -71,8 +72,8 @@ impl Cores for Modelled {
         Ok(ContentionPoint { processors: processors as u32, changes, ticks, tries })
     }
 
-    fn ways(&self) -> Vec<(Waiting, Option<u32>)> {
-        vec![(Waiting::Runs, None), (Waiting::Mwait, Some(0x20))]
+    fn ways(&self) -> (Vec<(Waiting, Option<u32>)>, bool) {
+        (vec![(Waiting::Runs, None), (Waiting::Mwait, Some(0x20))], self.leaves_out)
     }
 
     fn wake(&mut self, (_, hint): (Waiting, Option<u32>), to: usize) -> Result<Vec<u64>, String> {
@@ -136,4 +137,18 @@ fn d3_one_processor_has_nobody_beside_it_and_too_many_are_told() {
     // What goes over the line is within a line's bounds.
     let text = serde_json::to_string(&facts).unwrap();
     assert!(text.len() < protocol::stream::MAX_LINE_BYTES / 2, "{}", text.len());
+}
+
+/// A Core 2's leaf 5, 0x22220, and one that tells C1 and C6 with sub-states.
+#[test]
+fn d3_a_tsc_that_is_not_invariant_is_not_stopped_by_deep_states() {
+    assert_eq!(hints(0x2_2220, true), (vec![0, 0x10, 0x20, 0x30], false));
+    assert_eq!(hints(0x2_2220, false), (vec![0], true));
+    assert_eq!(hints(0x2000_0020, false), (vec![0], true));
+    for is_invariant in [true, false] {
+        assert_eq!(hints(0, is_invariant), (vec![0], false), "it tells none");
+        assert_eq!(hints(0x20, is_invariant), (vec![0], false), "C1 alone");
+    }
+    let facts = measure(&mut Modelled { leaves_out: true, ..Modelled::new(2) });
+    assert_eq!((&facts.reasons[..], facts.wakes.len()), (&[STOPS.to_string()][..], 2));
 }

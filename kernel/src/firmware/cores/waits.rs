@@ -35,21 +35,18 @@ fn on_ask(_: &mut TrapFrame) {
 /// CPUID leaf 1, ECX bit 3: MONITOR and MWAIT.
 const MONITOR: u32 = 1 << 3;
 
-/// Each way that this processor has: leaf 5 EDX has the number of states of sleep, 4 bits for each depth from C0 on, and EAX of
-/// MWAIT the depth less one in bits 7:4 (SDM vol. 2, CPUID and MWAIT). One that tells none has the first.
-pub fn ways() -> Vec<(Waiting, Option<u32>)> {
+/// Each way that this processor has, and whether it has more that would stop its TSC: see [`facts::cores::hints`].
+pub fn ways(is_invariant: bool) -> (Vec<(Waiting, Option<u32>)>, bool) {
     let cpuid = cpu::native();
     let mut all = Vec::from([(Waiting::Runs, None), (Waiting::Hlt, None)]);
+    let mut left_out = false;
     if cpuid.cpuid1(1).ecx & MONITOR != 0 {
         let states = if cpu::has_leaf(&cpuid, 5) { cpuid.cpuid1(5).edx } else { 0 };
-        let told = (1..8).filter(|depth| states >> (4 * depth) & 0xf != 0);
-        let mut hints: Vec<u32> = told.map(|depth| (depth - 1) << 4).collect();
-        if hints.is_empty() {
-            hints.push(0);
-        }
+        let hints;
+        (hints, left_out) = facts::cores::hints(states, is_invariant);
         all.extend(hints.into_iter().map(|hint| (Waiting::Mwait, Some(hint))));
     }
-    all
+    (all, left_out)
 }
 
 /// Before both sides begin.
