@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -231,6 +231,17 @@ impl Started {
         let (out, err) = (text(self.out), text(self.err));
         let code = status.code().unwrap_or_else(|| panic!("{status}: {out} {err}"));
         Called { code, out, err }
+    }
+
+    /// Waits for its end by a signal; returns that and standard error.
+    ///
+    /// # Panics
+    /// If it ends by itself.
+    pub fn wait_signalled(mut self) -> (i32, String) {
+        let status = self.child.wait().expect("it can be waited for");
+        let thread = self.err.take().expect("standard error is read");
+        let err = thread.join().expect("the reader does not panic");
+        (status.signal().unwrap_or_else(|| panic!("{status}: {err}")), err)
     }
 }
 

@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use xtask::cli::{Boot, Icount};
-use xtask::commands::test::has;
 use xtask::machine::devices::{Boot as Files, Cpus};
 use xtask::machine::{Ending, Host};
-use xtask::setup::Need;
+use xtask::setup::grub;
 
 const JOB: &str = r#"
 name = "boot"
@@ -138,9 +137,10 @@ fn x3_usb_stick_under_bios() {
 
 #[test]
 fn x3_grub_starts_the_direct_loader_from_a_cd() {
-    if !has(Need::Grub) {
-        skip!("GRUB's rescue tools are not installed");
-    }
+    let grub = match grub::find() {
+        Ok(grub) => grub,
+        Err(reason) => skip!("GRUB's rescue tools: {reason}"),
+    };
     let guest = Guest::new(Boot::Direct, JOB);
     let folder = tempfile::tempdir().unwrap();
     let boot = folder.path().join("iso/boot/grub");
@@ -152,8 +152,10 @@ fn x3_grub_starts_the_direct_loader_from_a_cd() {
                 module /ramdisk\n}\n";
     std::fs::write(boot.join("grub.cfg"), menu).unwrap();
     let image = folder.path().join("barecount.iso");
-    let made = Command::new("grub-mkrescue")
-        .args(["-d", "/usr/lib/grub/i386-pc", "--fonts=", "--locales=", "--themes=", "-o"])
+    let made = Command::new(grub.program)
+        .arg("-d")
+        .arg(grub.modules)
+        .args(["--fonts=", "--locales=", "--themes=", "-o"])
         .args([&image, &folder.path().join("iso")])
         .output()
         .unwrap();

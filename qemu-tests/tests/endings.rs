@@ -147,6 +147,31 @@ fn a_signal_ends_the_machine_and_shows_what_was_measured() {
     }
 }
 
+/// While the files for a boot server are made of a kernel, which takes some time.
+#[test]
+fn a_signal_while_files_are_made_leaves_none_and_none_is_said_to_be_there() {
+    let folder = folder();
+    let temporary = folder.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    fs::write(folder.path().join("job.toml"), JOB).unwrap();
+    let line = ["image", "job.toml", "--network", "server"];
+    // The first one may have to build.
+    assert_eq!(xtask(folder.path(), &line).code, 0);
+    fs::remove_dir_all(folder.path().join("server")).unwrap();
+    let mut started = Started::in_temporary(folder.path(), &line, &temporary);
+    started.wait_for("the packed job", |_| {
+        let folders = fs::read_dir(&temporary).unwrap().flatten();
+        folders.into_iter().any(|folder| folder.path().join("ramdisk").exists())
+    });
+    started.signal(libc::SIGINT);
+    let (signal, said) = started.wait_signalled();
+    assert_eq!(signal, libc::SIGINT);
+    assert!(!said.contains("boots UEFI machines"), "{said}");
+    for left in [folder.path().join("server"), temporary] {
+        assert_eq!(fs::read_dir(&left).unwrap().count(), 0, "{}: files are left", left.display());
+    }
+}
+
 /// Whether the machine is about to start: QEMU's command line is the last file that is written before.
 fn is_staged(temporary: &Path) -> bool {
     let folders = fs::read_dir(temporary).unwrap().flatten();

@@ -22,7 +22,12 @@ const MAC: &str = "525400123456";
 
 /// A folder for a boot server.
 fn served(folder: &Path, more: &[&str]) -> PathBuf {
-    fs::write(folder.join("job.toml"), JOB).unwrap();
+    served_job(folder, JOB, more)
+}
+
+/// The same with another job.
+fn served_job(folder: &Path, job: &str, more: &[&str]) -> PathBuf {
+    fs::write(folder.join("job.toml"), job).unwrap();
     let made = xtask(folder, &[&["image", "job.toml", "--network", "server"], more].concat());
     assert_eq!(made.code, 0, "{made:#?}");
     folder.join("server")
@@ -86,6 +91,32 @@ fn x9_pxe_boots_and_what_is_uploaded_is_the_report_of_the_serial_line() {
     let read = xtask(folder.path(), &["collect", "--serial", &log.display().to_string()]);
     assert_eq!(read.code, 0, "{read:#?}");
     assert!(read.out.contains("imul"), "{read:#?}");
+}
+
+/// Nobody is there to turn the pages.
+#[test]
+fn x9_a_report_of_many_pages_is_sent_again_without_a_key() {
+    let server = Server::http(&["500 Internal Server Error"]);
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://10.0.2.2:{}/lab/", server.port);
+    let item = |n| format!("[[snippet]]\nname = \"item {n}\"\nasm = \"nop\"\nruns = 1\n");
+    // More than any text mode has rows.
+    let job: String = (0..120).map(item).collect();
+    let given = served_job(folder.path(), &job, &["--upload", &url]);
+    let machine = Machine::new(folder.path(), PathBuf::new());
+    let mut on = start(&machine, &card(&given, "barecount.efi"));
+    on.wait_for("NOT SENT: the server responds 500 INTERNAL SERVER ERROR", 1);
+    on.wait_for(&format!("sent: {url}REPORT-"), 1);
+    on.wait_for(QUESTION, 2);
+    on.type_in("o");
+    assert!(on.wait_off().success());
+    let (taken, report) = (server.taken(), report_of(&on.console(), 0));
+    assert!(!on.text().contains("any key"), "{}", on.text());
+    assert_eq!(taken.len(), 2, "{taken:#?}");
+    for taken in &taken {
+        is_named(&taken.request, "PUT /lab/", 1);
+        assert!(taken.bytes == report, "{taken:#?}");
+    }
 }
 
 #[test]

@@ -80,6 +80,18 @@ fn an_emulator_that_is_not_there_is_named() {
     called.fails_with(77, &["QEMU is missing", "nothing is not a program", "BARECOUNT_QEMU"]);
 }
 
+/// The shell waits for the emulator, which would live on and keep the run waiting.
+#[test]
+fn a_time_limit_ends_an_emulator_behind_a_script_without_exec() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("'{}' \"$@\"\nexit $?", real_qemu());
+    let emulator = script(folder.path(), "emulator", &text);
+    let line = ["run", "--asm", "2: jmp 2b", "--pmu", "none", "--timeout", "5"];
+    let called = xtask_in(folder.path(), &line, &[(qemu::VARIABLE, emulator.as_os_str())]);
+    assert_eq!(called.code, 3, "{called:#?}");
+    assert!(called.out.contains("the machine was stopped after 5 s"), "{called:#?}");
+}
+
 /// Cargo takes a few hundred milliseconds to say that nothing is to be done, and was asked three times.
 #[test]
 fn an_unchanged_tree_is_not_built_again_and_the_emulator_probed_once() {

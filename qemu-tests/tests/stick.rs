@@ -97,6 +97,23 @@ fn x3_a_report_is_saved_on_the_stick_as_it_went_over_the_serial_line() {
     }
 }
 
+/// Nobody is there to turn the pages.
+#[test]
+fn x3_a_machine_without_anybody_switches_off_after_a_report_of_many_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let item = |n| format!("[[snippet]]\nname = \"item {n}\"\nasm = \"nop\"\nruns = 1\n");
+    // More than any text mode has rows.
+    let job = "on-end = \"power-off\"\n".to_string() + &(0..120).map(item).collect::<String>();
+    let machine = Machine::new(folder.path(), image(folder.path(), "stick.img", &job, &[]));
+    let mut on = machine.start(OnReset::Boots);
+    assert!(on.wait_off().success());
+    let (console, said) = (on.console(), on.text());
+    assert!(said.contains("saved: barecount/REPORT-") && !said.contains("any key"), "{said}");
+    let [(name, bytes)] = &collected(folder.path(), &machine.image)[..] else { panic!("{said}") };
+    assert_eq!(title(name), ("Report".to_string(), 1));
+    assert!(*bytes == report_of(&console, 0), "{said}");
+}
+
 #[test]
 fn collect_says_what_is_no_stick_and_what_is_not_on_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@
 //! [`pending`] now and then, and cleans up; with the last of them the signal does what it always does, unless somebody
 //! has [`take`]n it. A second signal does not wait.
 
+use crate::{Failure, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use std::io;
@@ -91,7 +92,15 @@ pub fn pending() -> Option<&'static str> {
     name(STATE.signal.load(Ordering::SeqCst))
 }
 
-/// The same, which does not wait any longer: the caller ends the command with [`EXIT_CODE`].
+/// Goes on only if no signal waits: for whoever is about to write, or to say that something was made.
+///
+/// # Errors
+/// [`Failure::Interrupted`].
+pub fn check() -> Result<()> {
+    pending().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
+}
+
+/// The same as [`pending`], which does not wait any longer: the caller ends the command with [`EXIT_CODE`].
 #[must_use]
 pub fn take() -> Option<&'static str> {
     name(STATE.signal.swap(0, Ordering::SeqCst))

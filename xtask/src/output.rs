@@ -7,7 +7,7 @@ use crate::text::printable_lines;
 use crate::{Failure, Result, interrupt};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Writes to standard output. Styles are left out where it is not a terminal.
@@ -100,6 +100,7 @@ pub fn check(path: &Path) -> Result<()> {
         // A pipe would wait for its reader here.
         Place::InPlace => match fs::metadata(path) {
             Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            Ok(data) if data.file_type().is_block_device() => block_device(path).map(drop),
             _ => Ok(()),
         },
     });
@@ -116,7 +117,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
 }
 
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let Place::Whole(whole, old) = place(path)? else { return fs::write(path, bytes) };
+    let Place::Whole(whole, old) = place(path)? else { return put_in_place(path, bytes) };
     if old.is_some() {
         // The file's own permissions decide, not those of its folder.
         OpenOptions::new().append(true).open(&whole)?;
@@ -133,6 +134,38 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Writes what is written where it is, and waits until it is there: what a device refuses shows only then.
+fn put_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let is_block = fs::metadata(path).is_ok_and(|data| data.file_type().is_block_device());
+    let mut file = if is_block { block_device(path)? } else { File::create(path)? };
+    file.write_all(bytes)?;
+    synced(file.sync_all())
+}
+
+/// Opens a device that nothing else is using: a file system that is mounted would be overwritten, and would write its own over it.
+fn block_device(path: &Path) -> io::Result<File> {
+    // Without O_CREAT it is Linux' way to claim a device alone: open(2).
+    OpenOptions::new().write(true).custom_flags(libc::O_EXCL).open(path).map_err(in_use)
+}
+
+/// The reason in words, for a device that is claimed.
+fn in_use(error: io::Error) -> io::Error {
+    if error.kind() != ErrorKind::ResourceBusy {
+        return error;
+    }
+    let text = "it is in use: it, or a partition of it, is mounted; unmount it first";
+    io::Error::new(ErrorKind::ResourceBusy, text)
+}
+
+/// What came of waiting. Pipes and devices that keep nothing cannot be waited for.
+fn synced(result: io::Result<()>) -> io::Result<()> {
+    let cannot = [libc::EINVAL, libc::ENOTSUP, libc::EROFS];
+    result.or_else(|error| match error.raw_os_error() {
+        Some(number) if cannot.contains(&number) => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Refuses outputs that would overwrite an input or another output, whatever they are called.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 /// A command whose process dies with this one, so that a killed run leaves no machine after.
 pub fn tied(program: impl AsRef<OsStr>) -> Command {
@@ -16,6 +16,18 @@ pub fn tied(program: impl AsRef<OsStr>) -> Command {
         });
     }
     command
+}
+
+/// Ends a process that was started as the leader of a group, with its whole group, and waits for it. A script that has not handed
+/// over by `exec` is ended with the program that it started.
+pub fn end_group(child: &mut Child) {
+    if let Ok(id) = libc::pid_t::try_from(child.id()) {
+        // SAFETY: a plain system call. Nobody has waited for the process, so the number is still its own and its group's.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+    }
+    // It may have ended in this moment; then there is nothing to do.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// The program's path, if the search path has it; of a name with a folder, that file.

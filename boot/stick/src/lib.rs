@@ -9,6 +9,7 @@
 //! - [`settings`]: the text file that says what the application is to do.
 //! - [`names`]: what the files of the folder are called.
 //! - [`summary`]: what is shown of a report.
+//! - [`ending`]: what comes then.
 //! - [`upload`]: the server that reports are sent to.
 //! - `carried`: the volume within the application's own file, when it came over the network.
 //!
@@ -20,6 +21,7 @@ extern crate alloc;
 
 #[cfg(any(test, feature = "application"))]
 pub mod carried;
+pub mod ending;
 pub mod lost;
 pub mod names;
 pub mod region;

@@ -77,6 +77,13 @@ pub fn part(number: usize) -> String {
     format!("{INDEX}{number:03}")
 }
 
+/// The numbers of the parts that there are, in the order in which they are deleted: the highest first. They are looked for from 0
+/// on, so what a power cut leaves of them is found and deleted at the next boot.
+pub fn to_delete(is_there: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+    let count = (0..MAX_PARTS).take_while(|number| is_there(*number)).count();
+    (0..count).rev()
+}
+
 /// The report, compressed.
 #[must_use]
 pub fn pack(report: &[u8]) -> Vec<u8> {
@@ -230,6 +237,21 @@ mod tests {
         mixed[..PART_BYTES].copy_from_slice(&second[second.len() - PART_BYTES..]);
         assert!(matches!(index.open(&mixed), Err(VariablesError::Checksum { .. })));
         assert!(matches!(index.open(&first[..PART_BYTES]), Err(VariablesError::Parts { .. })));
+    }
+
+    #[test]
+    fn parts_that_a_power_cut_left_while_they_were_deleted_are_deleted_later() {
+        for count in [0, 1, 7, MAX_PARTS] {
+            for cut in 0..=count {
+                let mut there = vec![true; count];
+                for most in [cut, MAX_PARTS] {
+                    let before = there.clone();
+                    let is_there = |number: usize| before.get(number).is_some_and(|one| *one);
+                    to_delete(is_there).take(most).for_each(|number| there[number] = false);
+                }
+                assert!(!there.contains(&true), "cut after {cut} of {count}: {there:?}");
+            }
+        }
     }
 
     proptest! {

@@ -151,12 +151,12 @@ impl Variables {
         // Half of what is free stays free: firmware that runs out of room has been known not to start again.
         let needed = packed.len() + (index.parts as usize + 1) * OVERHEAD_BYTES;
         (part > 0 && needed <= left as usize / 2).then_some(())?;
-        let parts = packed.chunks(part).enumerate();
+        let mut parts = packed.chunks(part).enumerate();
         let written =
-            parts.clone().try_for_each(|(number, part)| self.write(&variables::part(number), part));
+            parts.try_for_each(|(number, part)| self.write(&variables::part(number), part));
         let written = written.and_then(|()| self.write(variables::INDEX, &index.to_bytes()));
         if written.is_none() {
-            for (number, _) in parts {
+            for number in variables::to_delete(|number| number < index.parts as usize) {
                 // Those that were not written are not there.
                 let _ = self.write(&variables::part(number), &[]);
             }

@@ -3,9 +3,10 @@
 use super::{BuildError, Tree};
 use crate::process::said;
 use pmu_model::Model;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 /// The kernel without symbols: a quarter of the size, and BIOS calls read the disk slowly.
 pub(super) fn strip(tree: &Tree) -> Result<(), BuildError> {
@@ -35,7 +36,22 @@ pub(super) fn flatten(tree: &Tree, name: &str, to: &Path) -> Result<(), BuildErr
 }
 
 fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), BuildError> {
-    if is_newer(to, from) {
+    derive(from, to, |unfinished| {
+        let mut command = tree.toolchain().objcopy();
+        command.args(options).arg(from).arg(unfinished);
+        run(command)
+    })
+}
+
+/// Makes `to` out of `from`, if it is not of that `from`: `make` writes it to the path that it gets.
+fn derive(
+    from: &Path,
+    to: &Path,
+    make: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), BuildError> {
+    // Asked for before it is read: who changes it meanwhile has it made once more.
+    let of = modified(from);
+    if of.is_some() && of == modified(to) {
         return Ok(());
     }
     let failed = |reason: String| BuildError::Derive { path: to.to_path_buf(), reason };
@@ -43,19 +59,20 @@ fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), 
     fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
     // Written under another name first: another run may be reading the old file.
     let unfinished = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(e.to_string()))?;
-    let mut command = tree.toolchain().objcopy();
-    command.args(options).arg(from).arg(unfinished.path());
-    run(command).map_err(failed)?;
+    make(unfinished.path()).map_err(failed)?;
+    // By its path: who makes it may have put another file there.
+    if let (Some(of), Ok(made)) = (of, File::open(unfinished.path())) {
+        // Without it, it is made again by the next command.
+        let _ = made.set_modified(of);
+    }
     unfinished.persist(to).map_err(|error| failed(error.to_string()))?;
     Ok(())
 }
 
-fn is_newer(file: &Path, than: &Path) -> bool {
-    let time = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
-    match (time(file), time(than)) {
-        (Some(file), Some(than)) => file > than,
-        _ => false,
-    }
+/// When a file was written. A derived file has the time of the one that it was made of: cargo puts an older build back with the time
+/// that it had, for example when a change is undone, so a derived file that is newer may well be of another build.
+fn modified(file: &Path) -> Option<SystemTime> {
+    file.metadata().and_then(|data| data.modified()).ok()
 }
 
 /// Writes the image that boots `kernel` with `ramdisk` on BIOS and UEFI machines.
@@ -165,5 +182,47 @@ fn run(mut command: Command) -> Result<(), String> {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(said(&output)),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_file_is_derived_again_of_an_older_build_that_cargo_has_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["built", "made/derived"].map(|name| folder.path().join(name));
+        let build = |content: &str, time| {
+            fs::write(&from, content).unwrap();
+            File::open(&from).unwrap().set_modified(time).unwrap();
+        };
+        let derived = || {
+            let mut is_made = false;
+            derive(&from, &to, |unfinished| {
+                is_made = true;
+                fs::copy(&from, unfinished).map(drop).map_err(|error| error.to_string())
+            })
+            .unwrap();
+            (is_made, fs::read_to_string(&to).unwrap())
+        };
+        let now = SystemTime::now();
+        let expected = |is_made: bool, content: &str| (is_made, content.to_string());
+        build("of the change", now);
+        assert_eq!(derived(), expected(true, "of the change"));
+        assert_eq!(derived(), expected(false, "of the change"));
+        build("from before the change", now - Duration::from_secs(3600));
+        assert_eq!(derived(), expected(true, "from before the change"));
+        assert_eq!(derived(), expected(false, "from before the change"));
+    }
+
+    #[test]
+    fn what_cannot_be_derived_is_named_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["absent", "derived"].map(|name| folder.path().join(name));
+        let error = derive(&from, &to, |_| Err("no such file".to_string())).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot make {}: no such file", to.display()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,5 +1,5 @@
 //! Building what is booted: kernel, direct loader, emulated PMU, images. Cargo decides what is stale, and is not asked
-//! where nothing has changed (`stamp`); files that are derived from its output are made again only when that is newer.
+//! where nothing has changed (`stamp`); files that are derived from its output are made again only when that is another.
 
 mod derive;
 mod firmware;

@@ -146,7 +146,7 @@ fn inputs(
 
 /// What decides on a build without being compiled.
 fn manifests(root: &Path) -> Vec<PathBuf> {
-    let own = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml"];
+    let own = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
     let mut files: Vec<PathBuf> = own.iter().map(|name| root.join(name)).collect();
     let text = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
     let workspace: toml::Table = text.parse().unwrap_or_default();
@@ -157,7 +157,12 @@ fn manifests(root: &Path) -> Vec<PathBuf> {
     }
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    files.extend(home.map(|home| home.join("config.toml")));
+    // Cargo reads that of every folder above its own, whose name it asks the system for, under both names.
+    let folder = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let above = folder.ancestors().map(|folder| folder.join(".cargo"));
+    for folder in above.chain(home) {
+        files.extend(["config.toml", "config"].map(|name| folder.join(name)));
+    }
     files
 }
 
@@ -212,14 +217,30 @@ mod tests {
 
     #[test]
     fn every_change_of_an_input_or_of_the_output_is_noticed() {
-        for changed in ["one/a.rs", "b.ld", "one/Cargo.toml", "Cargo.toml", "out", "Cargo.lock"] {
+        for changed in [
+            "one/a.rs",
+            "b.ld",
+            "one/Cargo.toml",
+            "Cargo.toml",
+            "out",
+            "Cargo.lock",
+            ".cargo/config.toml",
+            ".cargo/config",
+            "../.cargo/config.toml",
+            "../../.cargo/config",
+        ] {
             let folder = tempfile::tempdir().unwrap();
-            let depfile = project(folder.path());
+            let root = folder.path().join("above/checkout");
+            fs::create_dir_all(&root).unwrap();
+            let depfile = project(&root);
             let later = SystemTime::now() + Duration::from_secs(5);
-            let files = inputs(folder.path(), &depfile, later).expect("all is known");
+            let files = inputs(&root, &depfile, later).expect("all is known");
             let stamp = Stamp { files, ..Stamp::default() };
             assert!(stamp.is_unchanged());
-            fs::write(folder.path().join(changed), "other").unwrap();
+            let changed = root.join(changed);
+            fs::create_dir_all(changed.parent().unwrap()).unwrap();
+            fs::write(&changed, "other").unwrap();
+            let changed = changed.display();
             assert!(!stamp.is_unchanged(), "{changed}");
         }
         assert!(!Stamp::default().is_unchanged(), "a note of nothing");

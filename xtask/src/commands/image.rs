@@ -139,8 +139,8 @@ fn write(arguments: &Image, ramdisk: &[u8], out: &Path) -> Result<usize> {
     build::image_with(&tree, &tree.kernel(), Some(&job), extras, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
-    if interrupt::pending().is_none() {
-        output::write(out, &bytes)?;
-    }
+    // A lab would go on without its image.
+    interrupt::check()?;
+    output::write(out, &bytes)?;
     Ok(bytes.len())
 }

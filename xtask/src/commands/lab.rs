@@ -77,7 +77,7 @@ fn run_all(arguments: &LabRun) -> Result<u8> {
     for (place, pmu) in places.iter().zip(pmus) {
         orders.push(prepared(place, pmu, (tree.as_ref(), &packed), &folder, &shared)?);
     }
-    let complaints = drive(arguments, &engine, &env, &places, &orders)?;
+    let complaints = drive(arguments, &engine, &env, &places, &orders);
     let interrupted = interrupt::take();
     let all = places.into_iter().zip(&orders).zip(complaints);
     let machines: Vec<Machine> = all
@@ -172,7 +172,7 @@ fn drive(
     env: &Path,
     places: &[Place],
     orders: &[(PathBuf, Vec<Variable>)],
-) -> Result<Vec<Option<String>>> {
+) -> Vec<Option<String>> {
     let mut complaints = vec![Some("it was not started".to_string()); places.len()];
     let (sender, receiver) = channel();
     let mut running = Vec::new();
@@ -193,7 +193,15 @@ fn drive(
             folder,
             variables,
         };
-        let mut child = engine.start(&order).map_err(Failure::file("run", &engine.python))?;
+        let mut child = match engine.start(&order) {
+            Ok(child) => child,
+            Err(error) => {
+                // The others are on, and are waited for: who left them now would leave them on.
+                let python = engine.python.display();
+                complaints[index] = Some(format!("labgrid cannot be started by {python}: {error}"));
+                continue;
+            }
+        };
         running.push((index, child.id()));
         let (sender, name) = (sender.clone(), place.name.clone());
         std::thread::spawn(move || {
@@ -219,5 +227,38 @@ fn drive(
             told = true;
         }
     }
-    Ok(complaints)
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Arguments, Command, User};
+    use clap::Parser;
+
+    #[test]
+    fn x6_a_machine_that_cannot_be_begun_with_leaves_no_other_one_running() {
+        let folder = tempfile::tempdir().unwrap();
+        // In place of labgrid: it comes to its end later than the second machine fails.
+        let runner = folder.path().join("runner");
+        let script = r#"sleep 0.5; touch ended; echo '{"state": "done", "complaint": null}'"#;
+        fs::write(&runner, script).unwrap();
+        let engine = Engine { python: "/bin/sh".into(), runner, coordinator: "x:1".to_string() };
+        let line = ["xtask", "lab", "run", "--env", "e.yaml", "--places", "cpu=zen4"];
+        let Command::User(User::Lab(Lab { command: LabCommand::Run(arguments) })) =
+            Arguments::try_parse_from(line).unwrap().command
+        else {
+            panic!("{line:?}")
+        };
+        let names = ["first", "second"];
+        let places = names.map(|name| Place { name: name.to_string(), ..Place::default() });
+        let orders = names.map(|name| (folder.path().join(name), Vec::new()));
+        // The second one has no folder for what labgrid says.
+        fs::create_dir(&orders[0].0).unwrap();
+        let complaints = drive(&arguments, &engine, Path::new("e.yaml"), &places, &orders);
+        assert_eq!(complaints[0], None);
+        assert!(orders[0].0.join("ended").exists(), "it was waited for");
+        let complaint = complaints[1].as_ref().unwrap();
+        assert!(complaint.contains("cannot be started by /bin/sh: No such file"), "{complaint}");
+    }
 }

@@ -5,10 +5,11 @@ use super::{MachineError, seconds, stop_line};
 use crate::collect::Collector;
 use crate::console::Driver;
 use crate::interrupt;
-use crate::process::tied;
+use crate::process::{end_group, tied};
 use crate::setup::qemu;
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -146,6 +147,10 @@ fn start(
         .current_dir(launch.folder)
         .stdin(input.unwrap_or_else(Stdio::null));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // The program may be a script that waits for QEMU. Both are in a group of their own, which is ended as a whole: QEMU alone
+    // would live on and keep the streams open. Ctrl-C does not reach the group, so it is waited for here.
+    command.process_group(0);
+    let _deferred = interrupt::defer();
     // Those of its arguments that speak of the plugin name it; to a machine without the plugin it is nothing.
     stop_line::give(&mut command).map_err(MachineError::NoStart)?;
     let start = Instant::now();
@@ -252,17 +257,17 @@ impl Run {
                 return Ending::Interrupted(signal);
             }
             if !open && let Ok(Some(status)) = child.try_wait() {
-                // Ctrl-C reaches every process of the terminal.
+                // The signal may have come for all of us, as at the system's end.
                 return interrupt::pending().map_or(exited(status), Ending::Interrupted);
             }
             if self.end.is_some_and(|end| elapsed > end.passed + GRACE) {
-                stop(child);
+                end_group(child);
                 return Ending::Stopped;
             }
             if let Some(silence) = limits.silence
                 && self.heard.elapsed() > silence
             {
-                stop(child);
+                end_group(child);
                 return Ending::Silent(silence);
             }
             if elapsed > timeout {
@@ -274,7 +279,7 @@ impl Run {
 
     /// Ends the machine and takes what it still said.
     fn stop(&mut self, child: &mut Child, serial: &Receiver<Vec<u8>>) {
-        stop(child);
+        end_group(child);
         while let Ok(bytes) = serial.recv_timeout(TICK) {
             self.take(&bytes);
         }
@@ -300,13 +305,6 @@ impl Run {
 
 fn exited(status: ExitStatus) -> Ending {
     Ending::Exited(status.code())
-}
-
-/// Ends the process that was started here, and waits for it.
-fn stop(child: &mut Child) {
-    // It may have ended in this moment; then there is nothing to do.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 impl Finished {
@@ -346,6 +344,32 @@ impl Finished {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A script that waits for the program that it started, as one without `exec` does.
+    #[test]
+    fn time_limits_end_what_is_behind_a_script() {
+        let limits = |timeout, silence| Limits {
+            timeout: Duration::from_millis(timeout),
+            silence: Some(Duration::from_millis(silence)),
+        };
+        for (limits, ending) in [
+            (limits(300, 60_000), Ending::TimedOut(Duration::from_millis(300))),
+            (limits(60_000, 300), Ending::Silent(Duration::from_millis(300))),
+        ] {
+            let arguments = ["-c", "echo started >&2; sleep 600; true"].map(OsString::from);
+            let launch = Launch {
+                program: Some(Path::new("/bin/sh")),
+                arguments: &arguments,
+                folder: Path::new("/"),
+                limits,
+            };
+            let start = Instant::now();
+            let finished = run(&launch, |_| ()).unwrap();
+            assert_eq!(finished.ending, ending);
+            assert_eq!(finished.said, "started");
+            assert!(start.elapsed() < Duration::from_secs(60), "the program was waited for");
+        }
+    }
 
     #[test]
     fn a_machine_that_is_reset_is_not_said_to_have_a_status() {

@@ -52,6 +52,35 @@ fn links_stay_links_and_devices_are_written_where_they_are() {
 }
 
 #[test]
+fn a_device_is_waited_for_and_a_pipe_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+    };
+    check(&pipe).unwrap();
+    write(&pipe, "through the pipe").unwrap();
+    assert_eq!(reader.join().unwrap(), "through the pipe");
+    write(Path::new("/dev/null"), "gone").unwrap();
+    // What fsync(2) says of a stick that was pulled out, and of what is not kept anywhere.
+    let result = |number| synced(Err(io::Error::from_raw_os_error(number)));
+    assert_eq!(result(libc::EIO).unwrap_err().raw_os_error(), Some(libc::EIO));
+    assert_eq!(result(libc::ENOSPC).unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+    result(libc::EINVAL).unwrap();
+    result(libc::ENOTSUP).unwrap();
+}
+
+#[test]
+fn a_device_that_is_mounted_is_said_to_be() {
+    let reason = |number| in_use(io::Error::from_raw_os_error(number)).to_string();
+    assert!(reason(libc::EBUSY).contains("is mounted; unmount it first"));
+    assert!(!reason(libc::EACCES).contains("mounted"));
+}
+
+#[test]
 fn an_output_that_is_an_input_is_refused_by_any_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

@@ -3,8 +3,9 @@
 //! Suites that the machine has not configured are reached through a private configuration in a temporary
 //! folder, derived from the machine's own: nothing of the system's configuration changes.
 
+use super::Need;
 use super::plan::{Answer, Plan, Question, Wide};
-use super::{Need, sources};
+use super::sources::{self, SourcesFile};
 use crate::process::{said, stdout_of};
 use crate::progress::Work;
 use std::fs;
@@ -36,6 +37,15 @@ fn sources_files() -> Vec<PathBuf> {
     files
 }
 
+/// Those that can be read.
+fn texts(files: &[PathBuf]) -> Vec<SourcesFile> {
+    let text = |file: &PathBuf| {
+        let name = file.file_name()?.to_string_lossy().into_owned();
+        Some(SourcesFile { name, text: fs::read_to_string(file).ok()? })
+    };
+    files.iter().filter_map(text).collect()
+}
+
 impl Private {
     /// A configuration with the machine's own sources (if `with_own`) and `suites` of the same archive.
     fn new(suites: &[String], with_own: bool) -> Result<Self, String> {
@@ -46,10 +56,9 @@ impl Private {
             fs::create_dir_all(private.path(part)).map_err(|error| error.to_string())?;
         }
         let files = sources_files();
+        let texts = texts(&files);
         for suite in suites {
-            let entry = files.iter().find_map(|file| {
-                sources::with_suite(&fs::read_to_string(file).ok()?, &codename, suite)
-            });
+            let entry = sources::with_suite(&texts, &codename, suite);
             let entry = entry.ok_or_else(|| {
                 format!(
                     "no package source for {codename} is configured from which to derive {suite}"
@@ -181,10 +190,9 @@ pub(super) fn ask_wide(need: Need) -> Result<Wide, String> {
 fn wide() -> Result<(Private, String, String), String> {
     let codename = codename()?;
     let suite = format!("{codename}-backports");
-    let own: String =
-        sources_files().iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let own = texts(&sources_files());
     let mut missing = vec![format!("{codename}-updates"), suite.clone()];
-    missing.retain(|suite| !sources::names(&own, suite));
+    missing.retain(|suite| !own.iter().any(|file| sources::names(&file.text, suite)));
     let private = Private::new(&missing, true)?;
     apt_get(&private.options(), &["update"], Path::new("/"))?;
     let configure = if missing.contains(&suite) {

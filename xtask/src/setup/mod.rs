@@ -7,6 +7,7 @@ mod apt;
 pub mod axe;
 pub mod chromium;
 pub mod firmware;
+pub mod grub;
 pub mod labgrid;
 pub mod mutants;
 mod packages;
@@ -187,7 +188,7 @@ impl Need {
             Self::Qemu => qemu::status(),
             Self::QemuForPmu => qemu::pmu_status(),
             Self::Ovmf => firmware::status(),
-            Self::Grub => packages::grub_status(),
+            Self::Grub => grub::status(),
             Self::Fsck => packages::fsck_status(),
             Self::Valgrind => packages::programs_status(&["valgrind"]),
             Self::Compilers => packages::programs_status(&packages::COMPILERS),

@@ -52,7 +52,7 @@ impl Manager {
                 "grub2-tools-extra grub2-pc-modules xorriso mtools",
             ],
             Self::Pacman => ["qemu-system-x86", "edk2-ovmf", "grub libisoburn mtools"],
-            Self::Zypper => ["qemu-x86", "qemu-ovmf-x86_64", "grub2 xorriso mtools"],
+            Self::Zypper => ["qemu-x86", "qemu-ovmf-x86_64", "grub2 grub2-i386-pc xorriso mtools"],
         };
         let names = match need {
             Need::Ovmf => ovmf,
@@ -68,22 +68,6 @@ impl Manager {
         };
         names.to_string()
     }
-}
-
-/// grub-mkrescue calls the other two.
-const GRUB_TOOLS: [&str; 3] = ["grub-mkrescue", "xorriso", "mformat"];
-
-pub(super) fn grub_status() -> Status {
-    for tool in GRUB_TOOLS {
-        if find(tool).is_none() {
-            return Status::Missing { why: format!("no {tool} in the search path") };
-        }
-    }
-    let modules = std::path::Path::new("/usr/lib/grub/i386-pc");
-    if !modules.exists() {
-        return Status::Missing { why: format!("no {}", modules.display()) };
-    }
-    Status::Present(modules.display().to_string())
 }
 
 /// What tests compile with, in addition to the C compiler that Rust takes.

@@ -5,8 +5,8 @@ use super::packages::{Manager, debian};
 use super::plan::{Changes, Decision, Facts, Plan, Question, Wide, decide};
 use super::qemu::Version;
 use super::record::{NEEDS, read};
-use super::{Need, packages};
-use std::path::PathBuf;
+use super::{Need, grub, packages};
+use std::path::{Path, PathBuf};
 
 const MACHINES: [&str; 6] = [
     "debian-12",
@@ -213,6 +213,31 @@ fn other_package_managers_are_named_with_their_packages() {
     }
     let (_, hint) = refusal(&Facts::default(), Need::QemuForPmu);
     assert_eq!(hint, packages::by_other_means(Need::QemuForPmu));
+}
+
+/// The program's name, the modules' folder, what else is in the search path, and what is said to be missing.
+#[test]
+fn grub_is_found_under_each_distributions_names() {
+    let (lib, share) = ("/usr/lib/grub/i386-pc", "/usr/share/grub2/i386-pc");
+    let (old, new, tools) = ("grub-mkrescue", "grub2-mkrescue", &["xorriso", "mformat"][..]);
+    for (program, folder, tools, missing) in [
+        (old, lib, tools, None),
+        (new, lib, tools, None),
+        (new, share, tools, None),
+        ("grub2-install", share, tools, Some("no grub-mkrescue or grub2-mkrescue in")),
+        (new, share, &tools[..1], Some("no mformat in")),
+        (new, "/usr/lib/grub/x86_64-efi", tools, Some("no /usr/lib/grub/i386-pc or /usr/share/")),
+    ] {
+        let path = |name: &str| PathBuf::from("/usr/bin").join(name);
+        let has = |name: &str| (name == program || tools.contains(&name)).then(|| path(name));
+        match (grub::find_among(has, |one| one == Path::new(folder)), missing) {
+            (Ok(found), None) => {
+                assert_eq!((found.program, found.modules), (path(program), folder.into()));
+            }
+            (Err(why), Some(missing)) => assert!(why.starts_with(missing), "{why}"),
+            (found, _) => panic!("{program}, {folder}: {found:?}"),
+        }
+    }
 }
 
 #[test]

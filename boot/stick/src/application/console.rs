@@ -4,6 +4,7 @@ use super::time::Deadline;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
+use stick::ending::Failed;
 use uefi::boot;
 use uefi::proto::console::text::{Input, Key};
 use uefi::runtime::ResetType;
@@ -23,11 +24,12 @@ pub enum Choice {
 /// Rows of a console that does not say.
 const ROWS: usize = 25;
 
-/// Shows lines; where they are more than the screen has, it waits for a key at the end of each page.
-pub fn pages(lines: &[String]) {
+/// Shows lines. If `waits` and they are more than the screen has, it waits for a key at the end of each page.
+pub fn pages(lines: &[String], waits: bool) {
     let rows = system::with_stdout(|out| out.current_mode().ok().flatten().map(|mode| mode.rows()));
     // Two for the question below.
-    let page = rows.unwrap_or(ROWS).saturating_sub(3).max(1);
+    let most = if waits { rows.unwrap_or(ROWS).saturating_sub(3) } else { lines.len() };
+    let page = most.max(1);
     let count = lines.len().div_ceil(page);
     for (number, lines) in lines.chunks(page).enumerate() {
         for line in lines {
@@ -44,30 +46,18 @@ pub fn pages(lines: &[String]) {
     }
 }
 
-/// What has not worked, for [`ask`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Failed {
-    /// Nothing.
-    Nothing,
-    /// Saving, which somebody has to do something about.
-    Saving,
-    /// Sending: a server comes back by itself, and it is tried again after this time.
-    Sending(Duration),
-}
-
 /// Asks what comes then.
 pub fn ask(failed: Failed) -> Choice {
     loop {
-        let (again, patience) = match failed {
-            Failed::Nothing => (String::new(), None),
-            Failed::Saving => ("S: try to save again   ".into(), None),
+        let again = match failed {
+            Failed::Nothing => String::new(),
+            Failed::Saving => "S: try to save again   ".into(),
             Failed::Sending(time) => {
-                let text = format!("S: try again now, else in {} s   ", time.as_secs());
-                (text, Some(time))
+                format!("S: try again now, else in {} s   ", time.as_secs())
             }
         };
         print!("{again}R: run the job again   O: switch off   B: boot something else ");
-        let letter = key(patience);
+        let letter = key(failed.patience());
         println!();
         match letter {
             None => return Choice::Again,

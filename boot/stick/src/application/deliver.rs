@@ -1,6 +1,6 @@
 //! What becomes of a report: it is saved on the stick, sent to a server, and shown.
 
-use super::console::{self, Choice, Failed};
+use super::console::{self, Choice};
 use super::found::Found;
 use super::note::{Done, Note};
 use super::{Next, upload, volume};
@@ -9,8 +9,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 use protocol::checksum::crc32;
+use stick::ending::{Failed, Then};
 use stick::names::Kind;
-use stick::region::After;
 use stick::settings::Settings;
 use stick::summary;
 use uefi::runtime::ResetType;
@@ -44,26 +44,24 @@ pub fn deliver(home: Handle, settings: &Settings, note: &mut Note, found: &Found
         } else if note.done.is_some() {
             note.write();
         }
+        let then = Then::of(failed, kind, found.after);
         if is_shown {
             said.iter().for_each(|line| println!("barecount: {line}"));
         } else {
-            show(&said, kind, &found.bytes);
+            show(&said, kind, &found.bytes, then.needs_somebody());
         }
         is_shown = true;
-        if failed == Failed::Nothing && kind == Kind::Report {
-            match found.after {
-                After::PowerOff => runtime::reset(ResetType::SHUTDOWN, Status::SUCCESS, None),
-                After::Leave => return Next::Leave,
-                After::Show => {}
-            }
-        }
-        match console::ask(failed) {
-            Choice::Again => {}
-            Choice::Job => {
-                note.done = None;
-                return Next::Job;
-            }
-            Choice::Leave => return Next::Leave,
+        match then {
+            Then::PowerOff => runtime::reset(ResetType::SHUTDOWN, Status::SUCCESS, None),
+            Then::Leave => return Next::Leave,
+            Then::Ask(failed) => match console::ask(failed) {
+                Choice::Again => {}
+                Choice::Job => {
+                    note.done = None;
+                    return Next::Job;
+                }
+                Choice::Leave => return Next::Leave,
+            },
         }
     }
 }
@@ -112,7 +110,7 @@ fn once(
     (failed, said)
 }
 
-fn show(said: &[String], kind: Kind, report: &[u8]) {
+fn show(said: &[String], kind: Kind, report: &[u8], waits: bool) {
     let what = match kind {
         Kind::Report => None,
         Kind::Partial => Some("this is a part: the run was cut off, or the memory for it was full"),
@@ -121,5 +119,5 @@ fn show(said: &[String], kind: Kind, report: &[u8]) {
     };
     let said = said.iter().map(|line| format!("barecount: {line}"));
     let lines = said.chain(what.map(ToString::to_string)).chain(summary::lines(report));
-    console::pages(&lines.collect::<Vec<_>>());
+    console::pages(&lines.collect::<Vec<_>>(), waits);
 }

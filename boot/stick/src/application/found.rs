@@ -64,12 +64,9 @@ impl Found {
 fn forget_variables() {
     // First the index: parts alone are nothing.
     note::delete(INDEX);
-    for number in 0..variables::MAX_PARTS {
-        let name = variables::part(number);
-        if note::variable(&name).is_none() {
-            break;
-        }
-        note::delete(&name);
+    let is_there = |number| note::variable(&variables::part(number)).is_some();
+    for number in variables::to_delete(is_there) {
+        note::delete(&variables::part(number));
     }
 }
 

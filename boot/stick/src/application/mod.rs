@@ -16,9 +16,10 @@ mod time;
 mod upload;
 pub mod volume;
 
-use console::{Choice, Failed};
+use console::Choice;
 use deliver::deliver;
 use note::Note;
+use stick::ending::Failed;
 use stick::settings::Settings;
 use uefi::{Handle, println};
 

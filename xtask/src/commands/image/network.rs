@@ -72,10 +72,9 @@ pub(super) fn run(
         compressed,
         packed.bytes.clone(),
     ];
-    if interrupt::pending().is_none() {
-        for (path, content) in outputs.iter().zip(&contents) {
-            output::write(path, content)?;
-        }
+    interrupt::check()?;
+    for (path, content) in outputs.iter().zip(&contents) {
+        output::write(path, content)?;
     }
     output::say(&format!(
         "{}: {}; {APPLICATION} ({} bytes) boots UEFI machines by PXE and HTTP{}, {SCRIPT} those with iPXE, with UEFI or a \
