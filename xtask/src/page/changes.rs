@@ -5,7 +5,7 @@ use crate::compare::render::{shared_notes, state_word, summary, test, word};
 use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::kinds::figures::JOULES;
 use crate::kinds::page::NANOJOULES;
-use crate::primitives::number;
+use html_report::decimals;
 use html_report::model::{Badge, Change, Changes, Note, Tone};
 
 pub(super) fn of(comparison: &Comparison) -> Changes {
@@ -71,7 +71,7 @@ fn change(item: &str, figure: &FigureCompared) -> Change {
         old: figure.old.map(|value| scale * value),
         new: figure.new.map(|value| scale * value),
         interval: compared.interval.map(|ends| ends.map(|end| scale * end)),
-        allowed: format!("{} ({} is worse)", number(scale * compared.limit), compared.worse),
+        allowed: format!("{} ({} is worse)", decimals::number(scale * compared.limit, 3), compared.worse),
         outcome: Badge::new(tone, word(compared.outcome).to_lowercase()),
         reason: compared.reason.clone().unwrap_or_default(),
         quiet: matches!(compared.outcome, Outcome::Equal | Outcome::NoChangeShown),

@@ -4,8 +4,7 @@
 //! many backticks as it began with, and a table's cell at a `|` even within one (GFM 6.1, 4.10).
 
 use super::{
-    interval, listed, number, percent, shared_notes, signed, state_word, summary, test, untold,
-    word,
+    both, interval, listed, percent, shared_notes, signed, state_word, summary, test, untold, word,
 };
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
@@ -73,7 +72,7 @@ fn figures(out: &mut String, comparison: &Comparison) {
     *out += "| item | figure | old | new | change | | interval | |\n";
     *out += "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
     for (item, figure) in rows.iter().take(MAX_ROWS) {
-        let of = |value: Option<f64>| value.map_or(String::new(), number);
+        let [old, new] = both(figure);
         let outcome = match figure.compared.outcome {
             Outcome::Worse => "**worse**",
             outcome => word(outcome),
@@ -81,8 +80,8 @@ fn figures(out: &mut String, comparison: &Comparison) {
         let cells = [
             code(item),
             code(&figure.name),
-            of(figure.old),
-            of(figure.new),
+            old,
+            new,
             signed(figure.compared.change),
             percent(figure),
             interval(figure),
