@@ -20,6 +20,8 @@ mod runtime;
 
 pub use error::{FileError, Missing, ProgramError, WrongFile};
 
+pub(crate) use names::demangled;
+
 use image::File;
 use input::{Input, Kind};
 use protocol::program::Head;
