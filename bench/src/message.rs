@@ -25,6 +25,14 @@ impl Message {
         self.bytes = 0;
     }
 
+    /// Whether memory was lacking where it comes from: it is what `alloc` panics with, or has an error of `try_reserve`.
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        let text = &self.text[..self.bytes as usize];
+        let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+        has(b"memory allocation of ") || has(b"AllocError")
+    }
+
     /// The text.
     #[cfg(test)]
     fn text(&self) -> &str {
@@ -61,5 +69,24 @@ mod tests {
         message.clear();
         write!(message, "{}é", "a".repeat(MAX_BYTES - 1)).unwrap();
         assert_eq!(message.text(), "a".repeat(MAX_BYTES - 1));
+    }
+
+    /// An allocation that failed and was made do without is not why a later panic came.
+    #[test]
+    fn x7_lacking_memory_is_told_by_the_panic_that_came_of_it() {
+        let of = |text: &str| {
+            let mut message = Message::new();
+            write!(message, "panicked: {text}").unwrap();
+            message.is_of_memory()
+        };
+        assert!(of("memory allocation of 2097152 bytes failed"));
+        let error = Vec::<u8>::new().try_reserve_exact(isize::MAX as usize).unwrap_err();
+        assert!(
+            of(&format!("called `Result::unwrap()` on an `Err` value: {error:?}")),
+            "{error:?}"
+        );
+        assert!(of(&error.to_string()), "{error}");
+        assert!(!of("index out of bounds: the len is 0 but the index is 7"));
+        assert!(!of(""));
     }
 }

@@ -1,4 +1,6 @@
 //! What a series of counts comes to.
+//!
+//! Counts are taken as two's complement: a model-specific register may fall during a run, and no counter gets as far as 2^63.
 
 use alloc::vec::Vec;
 use protocol::record::{Aggregates, Series};
@@ -7,11 +9,11 @@ use protocol::record::{Aggregates, Series};
 const TRIM_PART: usize = 5;
 
 /// A series in rising order, for taking aggregates.
-struct Sorted(Vec<u64>);
+struct Sorted(Vec<i64>);
 
 impl Sorted {
     fn new(values: &[u64]) -> Self {
-        let mut sorted = values.to_vec();
+        let mut sorted = signed(values);
         // Most series hold one and the same value.
         if !sorted.is_sorted() {
             sorted.sort_unstable();
@@ -21,14 +23,13 @@ impl Sorted {
 
     fn median(&self) -> f64 {
         let (low, high) = (self.0[(self.0.len() - 1) / 2], self.0[self.0.len() / 2]);
-        // Two counts whose sum overflows 64 bits would take centuries to count.
-        (low + high) as f64 / 2.0
+        (i128::from(low) + i128::from(high)) as f64 / 2.0
     }
 
     fn trimmed_mean(&self) -> f64 {
         let trim = self.0.len() / TRIM_PART;
         let kept = &self.0[trim..self.0.len() - trim];
-        kept.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / kept.len() as f64
+        kept.iter().map(|&v| i128::from(v)).sum::<i128>() as f64 / kept.len() as f64
     }
 
     fn distinct(&self) -> u32 {
@@ -36,17 +37,22 @@ impl Sorted {
     }
 }
 
+fn signed(values: &[u64]) -> Vec<i64> {
+    values.iter().map(|value| value.cast_signed()).collect()
+}
+
 /// The value of a series that holds one and the same.
-fn constant(values: &[u64]) -> Option<u64> {
-    let (&first, rest) = values.split_first()?;
-    rest.iter().all(|&value| value == first).then_some(first)
+fn constant(values: &[u64]) -> Option<i64> {
+    let (first, rest) = values.split_first()?;
+    rest.iter().all(|value| value == first).then_some(first.cast_signed())
 }
 
 /// The same, if the sum of the series is a whole number of 64-bit floating point as well: then its median and each mean of
 /// its values are that value exactly.
-fn exactly_constant(values: &[u64]) -> Option<u64> {
+fn exactly_constant(values: &[u64]) -> Option<i64> {
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
-    constant(values).filter(|value| value.saturating_mul(values.len() as u64) <= EXACT)
+    constant(values)
+        .filter(|value| value.unsigned_abs().saturating_mul(values.len() as u64) <= EXACT)
 }
 
 /// The series' bounds and number of distinct values; with `list`, the values too.
@@ -56,7 +62,7 @@ fn exactly_constant(values: &[u64]) -> Option<u64> {
 #[must_use]
 pub fn series(values: &[u64], list: bool) -> Series {
     if let Some(value) = constant(values) {
-        let values = list.then(|| values.to_vec());
+        let values = list.then(|| signed(values));
         return Series { min: value, max: value, distinct: 1, values };
     }
     let sorted = Sorted::new(values);
@@ -64,7 +70,7 @@ pub fn series(values: &[u64], list: bool) -> Series {
         min: sorted.0[0],
         max: sorted.0[sorted.0.len() - 1],
         distinct: sorted.distinct(),
-        values: list.then(|| values.to_vec()),
+        values: list.then(|| signed(values)),
     }
 }
 
@@ -143,7 +149,8 @@ mod tests {
             prop_assert_eq!(seen.mean.to_bits(), each(Sorted::trimmed_mean));
             prop_assert_eq!(seen.max.to_bits(), each(|s| s.0[s.0.len() - 1] as f64));
             let series = series(&vec![small; runs], false);
-            prop_assert_eq!((series.min, series.max, series.distinct), (small, small, 1));
+            let value = small.cast_signed();
+            prop_assert_eq!((series.min, series.max, series.distinct), (value, value, 1));
         }
     }
 
@@ -159,6 +166,32 @@ mod tests {
         assert_eq!((seen.min, seen.max, seen.distinct), (1, 3, 3));
         assert_eq!(seen.values, Some(vec![3, 1, 3, 2]));
         assert_eq!(series(&[5, 5], false).distinct, 1);
+    }
+
+    /// As an MSR does that counts down, from which the figure is negative; and one that now falls, now rises.
+    #[test]
+    fn i10_counts_that_fall_are_negative() {
+        let counts =
+            |all: &[i64]| all.iter().map(|count| count.cast_unsigned()).collect::<Vec<_>>();
+        let [small, large] = [counts(&[-100, -101, -99]), counts(&[-200, -201, -199])];
+        let seen = difference(&small, &large, 100);
+        assert_eq!((seen.min, seen.median, seen.mean, seen.max), (-1.0, -1.0, -1.0, -1.0));
+        let constant = difference(&counts(&[-100; 3]), &counts(&[-300; 3]), 100);
+        assert_eq!((constant.median, constant.mean), (-2.0, -2.0));
+        let mixed = counts(&[3, -1, 0, -4]);
+        assert_eq!(spread(&mixed), [-4.0, -0.5, 3.0]);
+        let seen = series(&mixed, true);
+        assert_eq!((seen.min, seen.max, seen.distinct), (-4, 3, 4));
+        assert_eq!(seen.values, Some(vec![3, -1, 0, -4]));
+    }
+
+    /// Two values whose sum has more than 64 bits.
+    #[test]
+    fn a_median_of_large_values_does_not_wrap() {
+        let most = i64::MAX.cast_unsigned();
+        assert_eq!(spread(&[most, most])[1], i64::MAX as f64);
+        let least = i64::MIN.cast_unsigned();
+        assert_eq!(spread(&[least, least])[1], i64::MIN as f64);
     }
 
     proptest! {

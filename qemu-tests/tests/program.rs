@@ -279,7 +279,7 @@ fn collect_names_every_defect_of_a_damaged_log() {
         "record 6 is lost",
         "records 8 to 9 are lost",
         "the end record is missing; the last record is 11",
-        "1 lines of other text",
+        "1 line of other text",
         "kernel: hello",
     ] {
         assert!(called.out.contains(part), "lacks `{part}`: {}", called.out);

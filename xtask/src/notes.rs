@@ -3,6 +3,7 @@
 use crate::collect::{Foreign, Report};
 use crate::context::Context;
 use crate::kinds::tasks::text::instruction;
+use crate::primitives::counted;
 use crate::primitives::style::{ERROR, FAINT, WARNING, paint};
 use crate::text::printable;
 use crate::verdict;
@@ -282,7 +283,12 @@ fn write_foreign(out: &mut Vec<Note>, report: &Report) {
     if count == 0 {
         return;
     }
-    line(out, WARNING, "note", &format!("{count} lines of other text on the serial line:"));
+    line(
+        out,
+        WARNING,
+        "note",
+        &format!("{} of other text on the serial line:", counted(count, "line")),
+    );
     for foreign in foreign(report).take(MAX_FOREIGN) {
         below(out, format!("  {}: {}", foreign.line, clean(&foreign.text)));
     }
@@ -431,6 +437,9 @@ mod tests {
         };
         let notes = "note: no disk\nnote: two boots\n";
         assert_eq!(with(0), notes);
+        let one = with(1);
+        let expected = "note: 1 line of other text on the serial line:\n  1: SeaBIOS";
+        assert!(one.starts_with(&format!("{notes}{expected}")), "{one}");
         let ten = with(10);
         assert!(ten.starts_with(&format!(
             "{notes}note: 10 lines of other text on the serial line:\n  1: SeaBIOS"

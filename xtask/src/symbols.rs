@@ -1,5 +1,6 @@
 //! Addresses of the firmware as function, file and line.
 
+use crate::program::demangled;
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use protocol::hex::Hex;
@@ -135,7 +136,7 @@ impl Symbols {
         }
         // Assembly has a symbol, and lines if it was assembled with debug information, but no function there.
         let loader = self.loader.as_ref()?;
-        let name = loader.find_symbol(address)?.to_string();
+        let name = demangled(loader.find_symbol(address)?).into_owned();
         let line = || loader.find_location(address).ok().flatten().and_then(place);
         let location = frame.and_then(|frame| frame.location).or_else(line);
         Some(Frame { address, function: Some(name), location })

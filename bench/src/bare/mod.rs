@@ -24,7 +24,7 @@ pub static __barecount_message: Alone<UnsafeCell<Message>> = Alone(UnsafeCell::n
 /// Size of the arena that had no room for an allocation.
 static FULL: Alone<Cell<Option<usize>>> = Alone(Cell::new(None));
 
-/// Notes that the last allocation failed, for a panic's message.
+/// Notes that an allocation failed, for a panic's message.
 #[cfg(feature = "arena")]
 #[cold]
 pub fn arena_is_full(bytes: usize) {
@@ -38,7 +38,8 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     message.clear();
     // A message takes what fits and never fails.
     let _ = write!(message, "panicked: {}", info.message());
-    if let Some(bytes) = FULL.0.get() {
+    // An allocation may have failed long before, in a benchmark that does without.
+    if let Some(bytes) = FULL.0.get().filter(|_| message.is_of_memory()) {
         let _ = write!(message, " (the arena of {bytes} bytes is full)");
     }
     if let Some(place) = info.location() {

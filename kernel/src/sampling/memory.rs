@@ -303,6 +303,7 @@ pub(super) fn with_latencies(rows: &mut [DataCount], session: &Session, block: &
         if let Some(one) = rows.iter_mut().find(same) {
             one.latency = Some(one.latency.unwrap_or(0) + row.latency);
             one.longest = one.longest.max(Some(row.longest));
+            one.timed = Some(row.timed).filter(|&timed| timed < one.count);
         }
     }
 }

@@ -98,7 +98,7 @@ pub trait Runner {
         Ok(())
     }
 
-    /// How far the model-specific registers that the snippet requests moved in the last run.
+    /// How far the model-specific registers that the snippet requests moved in the last run, as two's complement: they may fall.
     fn msrs(&self) -> &[u64] {
         &[]
     }

@@ -12,7 +12,7 @@
   // Numbers as the page writes them: a narrow space between thousands, a real minus, a mark in front.
   const value = (cell) => {
     const text = cell.textContent.trim();
-    const number = parseFloat(text.replace(/^[~≤+\s]+/, "").replace(/\u2212/g, "-").replace(/\u202f/g, ""));
+    const number = parseFloat(text.replace(/^[~≤≥+\s]+/, "").replace(/\u2212/g, "-").replace(/\u202f/g, ""));
     return [text, number];
   };
   const compare = (a, b) => {

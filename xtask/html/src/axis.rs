@@ -1,6 +1,6 @@
 //! Scales and round numbers.
 
-use crate::short;
+use crate::{decimals, short};
 
 /// A linear scale from values to shares of a plot's width or height.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,8 +57,25 @@ pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_string();
     }
-    let text = short(value, 3);
-    let (whole, rest) = text.split_once('.').map_or((&*text, None), |(a, b)| (a, Some(b)));
+    grouped(&short(value, 3))
+}
+
+/// The same of a figure that is compared, however small it is.
+pub fn exact(value: f64) -> String {
+    if value.is_finite() { grouped(&decimals::number(value, 3)) } else { number(value) }
+}
+
+/// Figures side by side: different ones do not look alike.
+pub fn apart(values: &[f64]) -> Vec<String> {
+    if values.iter().all(|value| value.is_finite()) {
+        return decimals::apart(values, 3).iter().map(|text| grouped(text)).collect();
+    }
+    values.iter().map(|&value| exact(value)).collect()
+}
+
+/// A figure's text with its thousands apart.
+fn grouped(text: &str) -> String {
+    let (whole, rest) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
     let (sign, digits) = match whole.strip_prefix('-') {
         Some(digits) => ("−", digits),
         None => ("", whole),

@@ -1,6 +1,6 @@
 //! What changed from one run to another.
 
-use crate::axis::{Scale, number};
+use crate::axis::{Scale, apart, exact};
 use crate::model::{Change, Changes};
 use crate::{machine, short};
 use maud::{Markup, html};
@@ -47,11 +47,14 @@ fn relative(one: &Change) -> Option<f64> {
 }
 
 fn signed(value: f64) -> String {
-    if value > 0.0 { format!("+{}", number(value)) } else { number(value) }
+    if value > 0.0 { format!("+{}", exact(value)) } else { exact(value) }
 }
 
 fn row(one: &Change, scale: Scale) -> Markup {
-    let value = |value: Option<f64>| value.map(number).unwrap_or_default();
+    let [old, new] = match one.old.zip(one.new) {
+        Some((old, new)) => apart(&[old, new]).try_into().unwrap_or_default(),
+        None => [one.old, one.new].map(|value| value.map(exact).unwrap_or_default()),
+    };
     let change = one.old.zip(one.new).map(|(old, new)| new - old).filter(|change| *change != 0.0);
     let share = relative(one).filter(|share| *share != 0.0);
     // From the middle to the left or the right, at most half the cell.
@@ -64,7 +67,7 @@ fn row(one: &Change, scale: Scale) -> Markup {
         tr.quiet[one.quiet] {
             th scope="row" { (one.item) }
             td { (one.figure) @if !one.unit.is_empty() { span.faint { " " (one.unit) } } }
-            td.n { (value(one.old)) } td.n { (value(one.new)) }
+            td.n { (old) } td.n { (new) }
             td.n { (change.map(signed).unwrap_or_default()) }
             td.n.delta.(one.outcome.tone.class()) style=[bar] { @if let Some(share) = share { (signed((share * 1000.0).round() / 10.0)) } }
             td.n { @if let Some([low, high]) = one.interval { (signed(low)) " to " (signed(high)) } }
@@ -117,5 +120,23 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(text.matches("class=\"quiet\"").count(), 1);
+    }
+
+    #[test]
+    fn x5_a_change_in_the_fourth_decimal_is_seen() {
+        for (old, new, cells) in [
+            (4.0, 4.0001, ["4", "4.0001", "+0.0001"]),
+            (2e-6, 1.5e-6, ["2.00e-6", "1.50e-6", "−5.00e-7"]),
+        ] {
+            let change = Change { old: Some(old), new: Some(new), ..Change::default() };
+            // 4.0001 - 4 is not 0.0001 exactly.
+            let text = row(&change, Scale { low: 0.0, high: 1.0 }).into_string();
+            for cell in cells {
+                assert!(text.contains(&format!("<td class=\"n\">{cell}</td>")), "{cell}: {text}");
+            }
+        }
+        let change = Change { old: None, new: Some(1e-4), ..Change::default() };
+        let text = row(&change, Scale { low: 0.0, high: 1.0 }).into_string();
+        assert!(text.contains("<td class=\"n\"></td><td class=\"n\">0.0001</td>"), "{text}");
     }
 }

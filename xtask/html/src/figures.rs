@@ -1,6 +1,6 @@
 //! The table of all figures.
 
-use crate::axis::number;
+use crate::axis::{apart, exact, number};
 use crate::model::{Badge, Figure, Item, Page, Tone, Value};
 use maud::{Markup, html};
 
@@ -155,12 +155,13 @@ fn tone(item: &Item, values: &[&Value]) -> Option<&'static str> {
 fn beside(figure: &Figure) -> Markup {
     let numbers: Vec<Option<f64>> =
         figure.values.iter().map(|value| value.as_ref().and_then(|value| value.value)).collect();
+    let mut texts = apart(&numbers.iter().copied().flatten().collect::<Vec<_>>()).into_iter();
     html! {
         @for value in &figure.values {
             td.n {
                 @if let Some(value) = value {
                     @if value.scaled { "~" }
-                    (value.value.map(number).unwrap_or_default())
+                    (value.value.and_then(|_| texts.next()).unwrap_or_default())
                     @if let Some([min, _, max]) = value.range { @if min < max { small { " " (number(min)) "…" (number(max)) } } }
                     @if !value.verdict.text.is_empty() { " " (badge(&value.verdict)) }
                 }
@@ -193,7 +194,7 @@ fn difference(values: &[Option<f64>]) -> Markup {
     } else {
         format!(" ({:+.1} %)", 100.0 * change / first.abs())
     };
-    html! { b { (arrow) @if change != 0.0 { (number(change)) } } (percent.replace('-', "−")) }
+    html! { b { (arrow) @if change != 0.0 { (exact(change)) } } (percent.replace('-', "−")) }
 }
 
 #[cfg(test)]
@@ -209,9 +210,19 @@ mod tests {
             (&[Some(0.0), Some(3.0)], "<b>▲ +3</b>"),
             (&[Some(1.0), Some(2.0), Some(1.0)], "differs between"),
             (&[Some(1.0), None], "not in all"),
+            (&[Some(4.0), Some(4.0001)], "<b>▲ +0.0001</b> (+0.0 %)"),
         ] {
             let seen = difference(values).into_string();
             assert!(seen.contains(expected), "{values:?}: {seen}");
         }
+    }
+
+    #[test]
+    fn x5_figures_of_runs_that_differ_do_not_look_alike() {
+        let value = |value| Some(Value { value: Some(value), ..Value::default() });
+        let values = vec![value(4.0), None, value(4.0001)];
+        let text = beside(&Figure { values, ..Figure::default() }).into_string();
+        let cells = "<td class=\"n\">4</td><td class=\"n\"></td><td class=\"n\">4.0001</td>";
+        assert!(text.contains(cells), "{text}");
     }
 }

@@ -8,6 +8,7 @@
 mod axis;
 mod changes;
 mod code;
+pub mod decimals;
 mod figures;
 mod flame;
 mod heat;

@@ -137,3 +137,19 @@ fn notes(runs: &[Run]) -> Markup {
     });
     machine::notes(&common.chain(named).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in front of a number is passed over where a column is sorted: `≥ 3.5` is 3.5.
+    #[test]
+    fn x5_the_script_passes_over_every_mark_in_front_of_a_number() {
+        let (_, rest) =
+            SCRIPT.split_once("parseFloat(text.replace(/^[").expect("where it reads numbers");
+        let (marks, _) = rest.split_once("]+/").expect("the end of the marks");
+        for mark in ["~", "≤", "≥", "+", "\\s"] {
+            assert!(marks.contains(mark), "{mark}: {marks}");
+        }
+    }
+}

@@ -23,7 +23,12 @@ pub fn run(arguments: &Replay) -> Result<u8> {
     let there = document.records();
     let recorded = Recorded::of_report(report, there)?;
     let recorded: &'static Recorded = Box::leak(Box::new(recorded));
-    let packed = job::pack(&job(arguments, &replay::check_names(there))?, Purpose::Qemu)?;
+    let made = replay::check_names(there);
+    if let Some(name) = replay::unmatched(&arguments.checks, &made) {
+        let text = format!("--check `{name}`: {} has no such check", report.display());
+        return Err(Failure::Usage(text));
+    }
+    let packed = job::pack(&job(arguments, &made)?, Purpose::Qemu)?;
     let machine = Machine {
         pmu: Pmu::Emulated(Emulated::Recorded(recorded)),
         by: arguments.by,

@@ -10,25 +10,19 @@ use protocol::record::Applied;
 /// Name, unit and value of a figure.
 pub(crate) type PageFigure = (String, String, Value);
 
-/// What a page has joules in, and how many are one.
-pub(crate) const NANOJOULES: (&str, f64) = ("nJ", 1e9);
-
-/// The figures that are compared as well, those of them that are `shown`: others are in a place of their own.
+/// The figures that are compared as well, those of them that are `shown`: others are in a place of their own. Energy is in joules.
 pub(crate) fn general(
     document: &Document,
     compared: Compared,
     shown: impl Fn(&figures::Figure) -> bool,
 ) -> Vec<PageFigure> {
     let figures = compared.figures.iter().filter(|figure| shown(figure)).map(|figure| {
-        let (unit, scale) = match figure.unit {
-            figures::JOULES => (NANOJOULES.0.to_string(), NANOJOULES.1),
-            _ if figure.name == "tsc" => (document.tsc(), 1.0),
-            _ => (String::new(), 1.0),
+        let unit = match figure.unit {
+            figures::JOULES => figures::JOULES.to_string(),
+            _ if figure.name == "tsc" => document.tsc(),
+            _ => String::new(),
         };
-        let mut value = value(figure);
-        value.value = value.value.map(|value| scale * value);
-        value.range = value.range.map(|ends| ends.map(|end| scale * end));
-        (figure.name.clone(), unit, value)
+        (figure.name.clone(), unit, value(figure))
     });
     figures.collect()
 }

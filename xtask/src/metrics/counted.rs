@@ -188,7 +188,7 @@ pub(super) fn result(
 /// A figure of one run, which began at 0.
 pub(super) fn metric(event: &str, value: f64, counting: Option<Counting>) -> Metric {
     let nothing = Series { min: 0, max: 0, distinct: 1, values: None };
-    let all = Series { min: value as u64, max: value as u64, ..nothing.clone() };
+    let all = Series { min: value as i64, max: value as i64, ..nothing.clone() };
     Metric {
         event: event.to_string(),
         value: Aggregates { min: value, median: value, mean: value, max: value },

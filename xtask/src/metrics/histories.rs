@@ -120,7 +120,7 @@ fn figures(
 
 /// A figure that begins where the code in front ends, with which PERF_METRICS has begun.
 fn of_series(one: &HistorySeries, own: f64) -> Metric {
-    let upto = |value: f64| Series { min: 0, max: value as u64, distinct: 1, values: None };
+    let upto = |value: f64| Series { min: 0, max: value as i64, distinct: 1, values: None };
     Metric {
         series: [upto(one.front), upto(one.front + own)],
         value: Aggregates { min: own, median: own, mean: own, max: own },

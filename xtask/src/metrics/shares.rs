@@ -32,7 +32,7 @@ pub(crate) fn field(event: &str) -> Option<u8> {
 pub(super) fn known_to(result: &SnippetResult) -> Option<f64> {
     // The four of the first level are all slots.
     let first = result.metrics.iter().filter(|one| field(&one.event).is_some_and(|n| n < 4));
-    let mut passes: Vec<(u32, [u64; 2])> = Vec::new();
+    let mut passes: Vec<(u32, [i64; 2])> = Vec::new();
     for one in first {
         let pass = one.counting.as_ref()?.pass;
         let slots = greatest(one);
@@ -43,12 +43,12 @@ pub(super) fn known_to(result: &SnippetResult) -> Option<f64> {
     }
     let known = passes.into_iter().map(|(_, [small, large])| {
         let own = large.saturating_sub(small);
-        if own == 0 { f64::INFINITY } else { 100.0 * large as f64 / (255.0 * own as f64) }
+        if own <= 0 { f64::INFINITY } else { 100.0 * large as f64 / (255.0 * own as f64) }
     });
     known.reduce(f64::max)
 }
 
-fn greatest(metric: &Metric) -> [u64; 2] {
+fn greatest(metric: &Metric) -> [i64; 2] {
     metric.series.each_ref().map(|series| series.max)
 }
 

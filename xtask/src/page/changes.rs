@@ -4,8 +4,8 @@ use crate::compare::judge::Outcome;
 use crate::compare::render::{shared_notes, state_word, summary, test, word};
 use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::kinds::figures::JOULES;
-use crate::kinds::page::NANOJOULES;
-use crate::primitives::number;
+use crate::primitives::unit_of_joules;
+use html_report::decimals;
 use html_report::model::{Badge, Change, Changes, Note, Tone};
 
 pub(super) fn of(comparison: &Comparison) -> Changes {
@@ -63,7 +63,10 @@ fn change(item: &str, figure: &FigureCompared) -> Change {
         Outcome::Changed | Outcome::Undecided => Tone::Warn,
         _ => Tone::Plain,
     };
-    let (unit, scale) = if figure.unit == JOULES { NANOJOULES } else { (figure.unit, 1.0) };
+    let (unit, scale) = match figure.unit {
+        JOULES => unit_of_joules([figure.old, figure.new].into_iter().flatten()),
+        unit => (unit, 1.0),
+    };
     Change {
         item: item.to_string(),
         figure: figure.name.clone(),
@@ -71,7 +74,11 @@ fn change(item: &str, figure: &FigureCompared) -> Change {
         old: figure.old.map(|value| scale * value),
         new: figure.new.map(|value| scale * value),
         interval: compared.interval.map(|ends| ends.map(|end| scale * end)),
-        allowed: format!("{} ({} is worse)", number(scale * compared.limit), compared.worse),
+        allowed: format!(
+            "{} ({} is worse)",
+            decimals::number(scale * compared.limit, 3),
+            compared.worse
+        ),
         outcome: Badge::new(tone, word(compared.outcome).to_lowercase()),
         reason: compared.reason.clone().unwrap_or_default(),
         quiet: matches!(compared.outcome, Outcome::Equal | Outcome::NoChangeShown),

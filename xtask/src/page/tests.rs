@@ -250,7 +250,7 @@ fn x5_several_runs_stand_side_by_side() {
 
 /// Of a sum as of a snippet, and of its change.
 #[test]
-fn energy_is_in_nanojoules_everywhere() {
+fn energy_has_the_prefix_that_suits_it_everywhere() {
     let of = |joules: f64| {
         let series = r#"{"min":1,"max":2,"distinct":2}"#;
         report(&[
@@ -265,24 +265,38 @@ fn energy_is_in_nanojoules_everywhere() {
             END,
         ])
     };
-    let json = text(&of(1.5e-8), &Context::default(), Format::Json);
-    let document = read(json.as_bytes(), "one").unwrap();
-    let shown = page(&[document], None);
-    let figures = &shown.items[0].figures;
-    assert_eq!(figures.len(), 2, "{figures:?}");
-    for figure in figures {
-        let value = figure.values[0].as_ref().and_then(|value| value.value).unwrap();
-        assert!(figure.unit == "nJ" && (value - 15.0).abs() < 1e-9, "{figure:?}");
+    let document = |joules| {
+        let json = text(&of(joules), &Context::default(), Format::Json);
+        read(json.as_bytes(), "one").unwrap()
+    };
+    // Of runs side by side, the unit of the largest.
+    for (runs, unit, expected) in [
+        (&[1.5e-8][..], "nJ", &[15.0][..]),
+        (&[1.5], "J", &[1.5]),
+        (&[1.5e-8, 2e-5], "µJ", &[0.015, 20.0]),
+    ] {
+        let shown = page(&runs.iter().map(|&one| document(one)).collect::<Vec<_>>(), None);
+        let figures = &shown.items[0].figures;
+        assert_eq!(figures.len(), 2, "{figures:?}");
+        for figure in figures {
+            assert_eq!(figure.unit, unit, "{figure:?}");
+            for (value, expected) in figure.values.iter().zip(expected) {
+                let value = value.as_ref().and_then(|value| value.value).unwrap();
+                assert!((value - expected).abs() < 1e-9, "{figure:?}");
+            }
+        }
     }
     let saved = |joules| {
         let json = text(&of(joules), &Context::default(), Format::Json);
         crate::compare::saved::parse(json.as_bytes(), "a.json").unwrap()
     };
     let limits = crate::compare::Limits::default();
-    let comparison = crate::compare::compare(&saved(1.5e-8), &saved(2e-8), &limits, 0.99).unwrap();
-    let change = changes::of(&comparison).figures.remove(0);
-    let [old, new] = [change.old, change.new].map(|value| value.unwrap().round());
-    assert_eq!((&*change.unit, old, new), ("nJ", 15.0, 20.0));
+    for (old, new, expected) in [(1.5e-8, 2e-8, ("nJ", 15.0, 20.0)), (2.0, 3.0, ("J", 2.0, 3.0))] {
+        let comparison = crate::compare::compare(&saved(old), &saved(new), &limits, 0.99).unwrap();
+        let change = changes::of(&comparison).figures.remove(0);
+        let [old, new] = [change.old, change.new].map(|value| value.unwrap().round());
+        assert_eq!((&*change.unit, old, new), expected);
+    }
 }
 
 #[test]

@@ -25,11 +25,18 @@ pub fn counted(count: usize, what: &str) -> String {
 /// Joules with the prefix that suits them: `15.26 nJ`.
 #[must_use]
 pub fn joules(value: f64) -> String {
-    const PREFIXES: [(f64, &str); 5] =
-        [(1e12, "pJ"), (1e9, "nJ"), (1e6, "µJ"), (1e3, "mJ"), (1.0, "J")];
-    let fits = |(scale, _): &&(f64, &str)| (value * scale).abs() < 1000.0;
-    let (scale, unit) = PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[4]);
+    let (unit, scale) = unit_of_joules([value]);
     format!("{} {unit}", number(value * scale))
+}
+
+/// The unit that suits the largest of these values in joules, and how many of it are a joule.
+#[must_use]
+pub fn unit_of_joules(values: impl IntoIterator<Item = f64>) -> (&'static str, f64) {
+    const PREFIXES: [(&str, f64); 5] =
+        [("pJ", 1e12), ("nJ", 1e9), ("µJ", 1e6), ("mJ", 1e3), ("J", 1.0)];
+    let largest = values.into_iter().map(f64::abs).fold(0.0, f64::max);
+    let fits = |(_, scale): &&(&str, f64)| largest * scale < 1000.0;
+    *PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[4])
 }
 
 #[cfg(test)]
@@ -53,6 +60,11 @@ mod tests {
             (999e-12, "999 pJ"),
         ] {
             assert_eq!(crate::primitives::joules(value), text);
+        }
+        // Values beside each other have the unit of the largest.
+        for (values, unit) in [([1e-10, 2e-6], "µJ"), ([-3.0, 0.0], "J"), ([0.0, f64::NAN], "pJ")]
+        {
+            assert_eq!(crate::primitives::unit_of_joules(values).0, unit);
         }
     }
 }

@@ -89,7 +89,7 @@ fn words(table: &Table, index: usize) -> Vec<(usize, bool)> {
     let cells = table.column_cells_with_header_iter(index).flatten();
     let contents: Vec<String> = cells.map(comfy_table::Cell::content).collect();
     let word = |word: &str| {
-        let number = word.trim_start_matches(['-', '+', '~', '±', '≤']);
+        let number = word.trim_start_matches(['-', '+', '~', '±', '≤', '≥']);
         (word.chars().count(), number.starts_with(|c: char| c.is_ascii_digit()))
     };
     contents.iter().flat_map(|text| text.split_whitespace().map(word)).collect()

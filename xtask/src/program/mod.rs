@@ -22,6 +22,8 @@ pub(crate) use names::named_at;
 
 pub use error::{FileError, Missing, ProgramError, WrongFile};
 
+pub(crate) use names::demangled;
+
 use image::File;
 use input::{Input, Kind};
 use protocol::program::Head;

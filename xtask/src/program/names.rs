@@ -171,7 +171,7 @@ fn near(asked: &str, all: Vec<String>) -> Vec<String> {
 }
 
 /// A symbol's name as its language writes it.
-pub(super) fn demangled(name: &str) -> Cow<'_, str> {
+pub(crate) fn demangled(name: &str) -> Cow<'_, str> {
     // Any short name is mangled C++ to the library: `h` is `unsigned char`.
     if name.starts_with("_Z") || name.starts_with("_R") {
         return addr2line::demangle_auto(Cow::Borrowed(name), None);

@@ -77,6 +77,27 @@ fn a_function_is_linked_with_what_it_needs_whatever_stands_beside_it() {
     assert_eq!(fs::metadata(&linked.path).unwrap().modified().unwrap(), made);
 }
 
+/// As compilers leave it without -g: there are symbols, and nothing else has names.
+#[test]
+fn x7_symbols_without_debug_information_are_named_as_their_language_writes_them() {
+    let names = [
+        ("_ZN4demo4turnEj", "demo::turn(unsigned int)"),
+        ("_RNvC4demo4turn", "demo::turn"),
+        ("turn", "turn"),
+    ];
+    let one = |(name, _): &(&str, &str)| {
+        format!(".globl {name}\n.type {name}, @function\n{name}: ret\n.size {name}, . - {name}\n")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = object(folder.path(), "a.o", &names.iter().map(one).collect::<String>());
+    let linked = link(&wanted(&[&file], &names.map(|(name, _)| name))).unwrap();
+    let symbols = crate::symbols::Symbols::of(&linked.path);
+    for (name, expected) in names {
+        let frame = symbols.at(linked.functions[name]).unwrap();
+        assert_eq!(frame.function.as_deref(), Some(expected));
+    }
+}
+
 #[test]
 fn what_a_function_reaches_and_cannot_have_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ pub use render::{json, table};
 
 use crate::collect::Numbered;
 use crate::recording::report::{last_machine, registers};
+use protocol::job::Conformance;
 use protocol::record::{
     Check, CheckVerdict, CpuidLeaves, EnergyMeter, Machine, Measure, Msrs, Record,
 };
@@ -154,7 +155,8 @@ pub fn compare(there: &[Numbered], here: &[Numbered]) -> Comparison {
     }
     comparison.pmu = facts(last_machine(there), last_machine(here));
     for (cpu, answers) in cpus(here) {
-        let there = of_cpu(there, cpu);
+        // Reports other than those of bring-ups have no answers, of which nothing is known then.
+        let Some(there) = of_cpu(there, cpu) else { continue };
         for ((leaf, subleaf), answers) in pairs(there, answers) {
             if answers.differs() {
                 comparison.cpuid.push(CpuidDifference { cpu, leaf, subleaf, answers });
@@ -200,6 +202,16 @@ pub fn check_names(records: &[Numbered]) -> Vec<&str> {
         _ => None,
     });
     names.collect()
+}
+
+/// The first of these names, which may end in `*`, that no check of a report has.
+#[must_use]
+pub fn unmatched<'a>(wanted: &'a [String], made: &[&str]) -> Option<&'a str> {
+    let has = |name: &String| {
+        let one = Conformance { name: "".into(), checks: vec![name.into()] };
+        made.iter().any(|made| one.wants(made))
+    };
+    wanted.iter().find(|name| !has(name)).map(String::as_str)
 }
 
 fn facts(there: Option<&Machine>, here: Option<&Machine>) -> Vec<FactDifference> {
@@ -258,8 +270,8 @@ fn cpus(records: &[Numbered]) -> Vec<(u32, Answers)> {
     all.collect()
 }
 
-fn of_cpu(records: &[Numbered], cpu: u32) -> Answers {
-    cpus(records).into_iter().find(|(one, _)| *one == cpu).map(|(_, all)| all).unwrap_or_default()
+fn of_cpu(records: &[Numbered], cpu: u32) -> Option<Answers> {
+    cpus(records).into_iter().find(|(one, _)| *one == cpu).map(|(_, all)| all)
 }
 
 /// First and last numbers of registers that nobody holds still: TSC, MPERF, APERF, the last branches, the clock's state, energy used,

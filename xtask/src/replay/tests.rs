@@ -128,6 +128,32 @@ fn x10_answers_of_cpuid_differ_leaf_by_leaf_without_those_of_hypervisors() {
     );
 }
 
+/// A report of measurements has the machine's record and no answers of CPUID: what it did not record is no difference.
+#[test]
+fn x10_what_a_report_did_not_record_does_not_differ() {
+    let there = records(&[check("a.b", "pass", "7")]);
+    let here = records(&[
+        check("a.b", "pass", "7"),
+        msrs(true, &[["0x186", "0x1"]], &[]),
+        cpuid(&[[1, 0, 1, 2, 3, 4], [7, 0, 1, 0, 0, 0]]),
+    ]);
+    assert_eq!(compare(&there, &here).differences(), 0);
+}
+
+#[test]
+fn x10_a_name_that_no_check_of_the_report_has_is_found() {
+    let made = ["freeze.exact", "pmi.count"];
+    let first = |wanted: &[&str]| {
+        let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        unmatched(&wanted, &made).map(ToString::to_string)
+    };
+    assert_eq!(first(&[]), None);
+    assert_eq!(first(&["freeze.*", "pmi.count", "*"]), None);
+    assert_eq!(first(&["pmi.*", "frezze.*", "x"]).as_deref(), Some("frezze.*"));
+    // A name without `*` is a whole name.
+    assert_eq!(first(&["freeze"]).as_deref(), Some("freeze"));
+}
+
 #[test]
 fn x10_registers_have_the_manuals_names() {
     let names = [

@@ -25,14 +25,21 @@ pub struct LineCount {
     pub latency: Option<u64>,
     /// The longest of them.
     pub longest: Option<u32>,
+    /// How many samples have a latency.
+    pub timed: u64,
 }
 
 impl LineCount {
-    /// Cycles to the data on average, where they are told.
+    /// Cycles to the data on average, of the samples that tell them.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        Some(self.latency? as f64 / self.count.max(1) as f64)
+        Some(self.latency? as f64 / self.timed.max(1) as f64)
     }
+}
+
+/// How many samples of a row have a latency.
+fn timed(row: &DataCount) -> u64 {
+    row.timed.unwrap_or(if row.latency.is_some() { row.count } else { 0 })
 }
 
 /// Adds `more` to a sum that may not be told.
@@ -48,9 +55,10 @@ pub fn addresses(report: &Report, result: &SampleResult) -> Vec<DataCount> {
     let mut counts: BTreeMap<(u32, u32, u64), DataCount> = BTreeMap::new();
     let mut count = |more: DataCount| {
         let key = (more.event, more.task, more.address.0);
-        let nothing = DataCount { count: 0, latency: None, longest: None, ..more };
+        let nothing = DataCount { count: 0, latency: None, longest: None, timed: None, ..more };
         let row = counts.entry(key).or_insert(nothing);
         row.count += more.count;
+        row.timed = Some(row.timed.unwrap_or(0) + timed(&more));
         add(&mut row.latency, more.latency);
         row.longest = row.longest.max(more.longest);
     };
@@ -66,6 +74,7 @@ pub fn addresses(report: &Report, result: &SampleResult) -> Vec<DataCount> {
                     count: 1,
                     latency: latency.map(u64::from),
                     longest: latency,
+                    timed: None,
                 });
             }
         }
@@ -93,11 +102,19 @@ impl Profile<'_> {
         let mut lines: BTreeMap<u64, (BTreeSet<u64>, LineCount)> = BTreeMap::new();
         for row in self.data.iter().filter(|row| row.event as usize == event) {
             let at = row.address.0 & !(bytes - 1);
-            let none = LineCount { line: at, addresses: 0, count: 0, latency: None, longest: None };
+            let none = LineCount {
+                line: at,
+                addresses: 0,
+                count: 0,
+                latency: None,
+                longest: None,
+                timed: 0,
+            };
             let (addresses, line) = lines.entry(at).or_insert((BTreeSet::new(), none));
             addresses.insert(row.address.0);
             line.addresses = addresses.len();
             line.count += row.count;
+            line.timed += timed(row);
             add(&mut line.latency, row.latency);
             line.longest = line.longest.max(row.longest);
         }

@@ -11,6 +11,8 @@ pub struct LevelCount {
     pub source: String,
     /// How many.
     pub count: u64,
+    /// Of these, how many have a latency.
+    pub timed: u64,
     /// Of these, how many had no translation in the second-level TLB; `None` where that is not told.
     pub tlb_misses: Option<u64>,
     /// Cycles to the data, of all of them; 0: they are not told.
@@ -22,10 +24,10 @@ pub struct LevelCount {
 }
 
 impl LevelCount {
-    /// Cycles to the data on average, where they are told.
+    /// Cycles to the data on average, of the samples that tell them.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        (self.latency > 0).then(|| self.latency as f64 / self.count.max(1) as f64)
+        (self.latency > 0).then(|| self.latency as f64 / self.timed.max(1) as f64)
     }
 }
 
@@ -51,6 +53,8 @@ impl Profile<'_> {
         for row in self.sources(event) {
             let level = levels.entry(&row.source).or_default();
             level.count += row.count;
+            // The class that begins at 0 has none.
+            level.timed += if row.least > 0 { row.count } else { 0 };
             level.latency += row.latency;
             level.longest = level.longest.max(row.longest);
             level.other += row.other;

@@ -20,6 +20,8 @@ pub struct Access {
     pub latency: u64,
     /// The longest of them.
     pub longest: u32,
+    /// How many have a latency.
+    pub timed: u64,
     /// The other cycles, likewise.
     pub other: u64,
 }
@@ -33,6 +35,7 @@ impl Access {
             count: 1,
             latency: datum.latency.into(),
             longest: datum.latency,
+            timed: u64::from(datum.latency > 0),
             other: datum.other.into(),
         }
     }
@@ -59,6 +62,7 @@ impl Row for Access {
         self.count += more.count;
         self.latency += more.latency;
         self.longest = self.longest.max(more.longest);
+        self.timed += more.timed;
         self.other += more.other;
     }
 }
@@ -237,6 +241,9 @@ mod tests {
             let datum = block.datum(Some(&of(source, latency)), 1);
             block.count_access(&datum, 1);
         }
+        // As IBS tells none of a load that hit the first level.
+        let datum = block.datum(Some(&of(1, 0)), 1);
+        block.count_access(&datum, 1);
         let datum = block.datum(Some(&of(1, 4)), 2);
         block.count_access(&datum, 2);
         // Of the third counter nothing is told.
@@ -250,14 +257,18 @@ mod tests {
             .map(|row| (row.bit, row.datum.source & 0xf, row.count, row.latency, row.longest))
             .collect();
         rows.sort_unstable();
-        assert_eq!(rows, [(0, 1, 1, 9, 9), (0, 1, 2, 9, 5), (0, 3, 1, 4, 4), (1, 1, 1, 0, 0)]);
+        let expected =
+            [(0, 1, 1, 0, 0), (0, 1, 1, 9, 9), (0, 1, 2, 9, 5), (0, 3, 1, 4, 4), (1, 1, 1, 0, 0)];
+        assert_eq!(rows, expected);
         let mut rows: Vec<_> = table
             .addresses()
             .used()
-            .map(|row| (row.bit, row.datum.address, row.count, row.latency, row.longest))
+            .map(|row| {
+                (row.bit, row.datum.address, [row.count, row.timed], row.latency, row.longest)
+            })
             .collect();
         rows.sort_unstable();
-        assert_eq!(rows, [(0, 0x40, 4, 22, 9), (1, 0x40, 1, 0, 0)]);
+        assert_eq!(rows, [(0, 0x40, [5, 4], 22, 9), (1, 0x40, [1, 0], 0, 0)]);
         block.clear();
         let table = block.accesses().unwrap();
         assert_eq!(table.sources().used().count() + table.addresses().used().count(), 0);

@@ -25,6 +25,7 @@ mod processors;
 mod qualified;
 mod result;
 mod sampling;
+mod series;
 mod tasks;
 mod times;
 mod uncore;
@@ -71,14 +72,15 @@ pub use processors::{
 };
 pub use qualified::Qualified;
 pub use result::{
-    Aggregates, Applied, Counting, EnergyReading, Metric, Miss, RetiredRecords, Series,
-    SnippetResult, Uncounted, Verdict,
+    Aggregates, Applied, Counting, EnergyReading, Metric, Miss, RetiredRecords, SnippetResult,
+    Uncounted, Verdict,
 };
 pub use sampling::{
     AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, RetireLatency,
     SampleResult, SampledCount, SampledProcessor, SampledStacks, Samples, SamplingCapability,
     Schedule, SourceCount, StackCount, TimerResult,
 };
+pub use series::Series;
 pub use tasks::{
     ProcessorShare, TaskEnd, TaskResult, TaskShare, TasksResult, Ticks, Together, VectorCount,
 };

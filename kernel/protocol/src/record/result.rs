@@ -1,5 +1,6 @@
 //! What a snippet cost, and how far to trust the figure.
 
+use super::Series;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -235,19 +236,4 @@ pub struct Aggregates {
     pub mean: f64,
     /// Greatest.
     pub max: f64,
-}
-
-/// The values of one code size, as counted.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Series {
-    /// Least.
-    pub min: u64,
-    /// Greatest.
-    pub max: u64,
-    /// How many different values occurred.
-    pub distinct: u32,
-    /// Every run in order, if the job asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub values: Option<Vec<u64>>,
 }

@@ -195,3 +195,18 @@ fn memory_that_the_mtrrs_leave_uncached_is_said_if_there_is_some() {
     };
     assert_eq!([0, 4096].map(machine), [None, Some(Value::from(4096))]);
 }
+
+/// A register that fell has a sign; reports of earlier versions have it as two's complement.
+#[test]
+fn i10_a_series_that_fell_has_a_sign_and_is_read_from_reports_without() {
+    let fell = Series { min: -100, max: 7, distinct: 2, values: Some(Vec::from([-100, 7])) };
+    let told = json!({ "min": -100, "max": 7, "distinct": 2, "values": [-100, 7] });
+    assert_eq!(serde_json::to_value(&fell).unwrap(), told);
+    let wrapped = u64::MAX - 99;
+    let earlier = json!({ "min": wrapped, "max": 7, "distinct": 2, "values": [wrapped, 7] });
+    for json in [told, earlier] {
+        assert_eq!(serde_json::from_value::<Series>(json).unwrap(), fell);
+    }
+    let none: Series = serde_json::from_str(r#"{"min":0,"max":0,"distinct":1}"#).unwrap();
+    assert_eq!(none.values, None);
+}

@@ -34,7 +34,7 @@ pub struct Asked {
     pub unqualified: Option<String>,
     /// System management interrupts in runs that count.
     pub smis: u32,
-    /// How far the registers moved that are read around a run.
+    /// How far the registers moved that are read around a run, as two's complement.
     moved: [u64; MAX_MSRS],
     /// Bits that were ever set in them.
     seen: [u64; MAX_MSRS],

@@ -22,6 +22,8 @@ pub struct Made {
     pub jitter: u64,
     /// Whether PERF_METRICS overflows in each run.
     pub overflows: bool,
+    /// The register that moves with the copies falls.
+    pub falls: bool,
     copies: u64,
     counted: [u64; 2],
     moved: [u64; 2],
@@ -40,6 +42,7 @@ impl Made {
             smis_each: 0,
             jitter: 0,
             overflows: false,
+            falls: false,
             copies: 0,
             counted: [0; 2],
             moved: [0; 2],
@@ -140,7 +143,8 @@ impl Runner for Made {
             return Err(Box::new(Trap { frame, cr2: 0, cause: Default::default() }));
         }
         self.counted = [self.copies + 7; 2];
-        self.moved = [2 * self.copies, 9];
+        let moved = 2 * self.copies;
+        self.moved = [if self.falls { moved.wrapping_neg() } else { moved }, 9];
         let cold = core::mem::take(&mut self.cold);
         let cost = self.cost + self.jitter * (self.runs % 2);
         Ok(self.overhead + cost * self.copies + if cold { 1000 } else { 0 })
@@ -405,6 +409,23 @@ fn i10_registers_are_metrics_of_the_first_pass_behind_all_events() {
     snippet.setup.control.msrs.push(msr("none", 0xdead));
     let error = measure(&mut Made::new(3, 100), &snippet).unwrap_err();
     assert!(matches!(error, Unmeasured::Refused(text) if text.contains("none")));
+}
+
+/// As the count of the local APIC's timer does, which counts down.
+#[test]
+fn i10_a_register_that_falls_has_a_negative_figure() {
+    let mut snippet = Snippet { values: true, ..nop("x") };
+    let name = Cow::Borrowed("0x839");
+    snippet.setup.control.msrs = vec![ReadMsr { name, number: 0x839 }];
+    let mut machine = Made { falls: true, ..Made::new(3, 100) };
+    let metric = measure(&mut machine, &snippet).unwrap().metrics.remove(1);
+    assert_eq!(
+        (metric.event.as_str(), metric.value.median, metric.value.mean),
+        ("0x839", -2.0, -2.0)
+    );
+    assert!(metric.deterministic);
+    assert_eq!(metric.series.each_ref().map(|series| series.min), [-100, -200]);
+    assert_eq!(metric.series[1].values, Some(vec![-200; 8]));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! For a comment on a pull request: GitHub Flavored Markdown.
 //!
 //! Names are in code spans, where nothing is taken for emphasis, a link, HTML or somebody's name. A code span ends at as
-//! many backticks as it began with, and a table's cell at a `|` even within one (GFM 6.1, 4.10).
+//! many backticks as it began with, and a table's cell at a `|` even within one (GFM 6.1, 4.10). A backslash in front of the `|`
+//! is taken off in a table alone.
 
 use super::{
-    interval, listed, number, percent, shared_notes, signed, state_word, summary, test, untold,
-    word,
+    both, interval, listed, percent, shared_notes, signed, state_word, summary, test, untold, word,
 };
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
@@ -24,7 +24,7 @@ pub(super) fn render(comparison: &Comparison) -> String {
     if !comparison.differences.is_empty() {
         out += "| differs | old | new |\n| --- | --- | --- |\n";
         for one in &comparison.differences {
-            let _ = writeln!(out, "| {} | {} | {} |", one.what, code(&one.old), code(&one.new));
+            let _ = writeln!(out, "| {} | {} | {} |", one.what, cell(&one.old), cell(&one.new));
         }
         out.push('\n');
     }
@@ -73,16 +73,16 @@ fn figures(out: &mut String, comparison: &Comparison) {
     *out += "| item | figure | old | new | change | | interval | |\n";
     *out += "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
     for (item, figure) in rows.iter().take(MAX_ROWS) {
-        let of = |value: Option<f64>| value.map_or(String::new(), number);
+        let [old, new] = both(figure);
         let outcome = match figure.compared.outcome {
             Outcome::Worse => "**worse**",
             outcome => word(outcome),
         };
         let cells = [
-            code(item),
-            code(&figure.name),
-            of(figure.old),
-            of(figure.new),
+            cell(item),
+            cell(&figure.name),
+            old,
+            new,
             signed(figure.compared.change),
             percent(figure),
             interval(figure),
@@ -96,9 +96,14 @@ fn figures(out: &mut String, comparison: &Comparison) {
     out.push('\n');
 }
 
-/// `text` as a code span, also within a table.
+/// `text` as a code span of a table's cell.
+fn cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}
+
+/// `text` as a code span, outside of tables.
 fn code(text: &str) -> String {
-    let text = printable(text).replace('|', "\\|");
+    let text = printable(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     // A space is taken off at each end if there is one at both; and there must be something.
@@ -112,28 +117,44 @@ fn code(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::code;
+    use super::{cell, code};
     use proptest::prelude::*;
     use pulldown_cmark::{Event, Options, Parser};
 
-    /// What a reader of Markdown takes a cell of a table for.
-    fn read(cell: &str) -> Vec<Event<'_>> {
-        Parser::new_ext(cell, Options::ENABLE_TABLES).collect()
+    /// What a reader of Markdown takes a text for.
+    fn read(text: &str) -> Vec<Event<'_>> {
+        Parser::new_ext(text, Options::ENABLE_TABLES).collect()
+    }
+
+    fn spans<'a>(events: &'a [Event<'_>]) -> Vec<&'a str> {
+        let span = |event: &'a Event<'_>| match event {
+            Event::Code(text) => Some(&**text),
+            _ => None,
+        };
+        events.iter().filter_map(span).collect()
+    }
+
+    #[test]
+    fn a_bar_has_a_backslash_in_tables_alone() {
+        for text in [format!("{} compared.", code("a|b")), format!("- failed: {}\n", code("a|b"))] {
+            assert_eq!(spans(&read(&text)), ["a|b"], "{text}");
+        }
+        let row = format!("| a |\n| --- |\n| {} |\n", cell("a|b"));
+        assert_eq!(spans(&read(&row)), ["a|b"], "{row}");
     }
 
     proptest! {
         #[test]
         fn whatever_a_name_has_is_one_code_span(name in "[ -~é]{1,40}") {
             prop_assume!(!name.trim().is_empty());
-            let row = format!("| a | b |\n| --- | --- |\n| {} | 1 |\n", code(&name));
+            let row = format!("| a | b |\n| --- | --- |\n| {} | 1 |\n", cell(&name));
             let events = read(&row);
-            let spans: Vec<&str> = events.iter().filter_map(|event| match event {
-                Event::Code(text) => Some(&**text),
-                _ => None,
-            }).collect();
-            prop_assert_eq!(spans, [&*name], "{}", row);
+            prop_assert_eq!(spans(&events), [&*name], "{}", row);
             let html = events.iter().any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)));
             prop_assert!(!html, "{}", row);
+            let point = format!("- failed: {}: {}\n", code(&name), code(&name));
+            let events = read(&point);
+            prop_assert_eq!(spans(&events), [&*name, &*name], "{}", point);
         }
     }
 }

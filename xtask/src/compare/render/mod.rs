@@ -13,6 +13,7 @@ use super::{Comparison, FigureCompared, ItemCompared, ItemState};
 use crate::cli::CompareFormat;
 use crate::primitives::table::Width;
 use crate::text::ascii_controls;
+use html_report::decimals;
 
 /// The comparison in `format`; `all`: also what is the same, in a table. Styled text, as the report's.
 #[must_use]
@@ -42,14 +43,19 @@ fn pretty(value: &serde_json::Value) -> String {
     ascii_controls(&text).into_owned()
 }
 
-/// A figure in as many digits as it takes, six after the point at most.
+/// Decimals of a figure, if it takes no more.
+const DECIMALS: usize = 6;
+
+/// A figure in as many digits as it takes.
 fn number(value: f64) -> String {
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text {
-        "0" | "-0" if value != 0.0 => format!("{value:.2e}"),
-        "-0" => "0".to_string(),
-        text => text.to_string(),
+    decimals::number(value, DECIMALS)
+}
+
+/// What was and what is, so that they do not look alike if they differ; an empty text for what is absent.
+fn both(figure: &FigureCompared) -> [String; 2] {
+    match figure.old.zip(figure.new) {
+        Some((old, new)) => decimals::apart(&[old, new], DECIMALS).try_into().unwrap_or_default(),
+        None => [figure.old, figure.new].map(|value| value.map_or(String::new(), number)),
     }
 }
 
@@ -95,9 +101,10 @@ pub(crate) fn state_word(state: ItemState) -> &'static str {
 
 /// A figure's change in a sentence.
 fn sentence(figure: &FigureCompared) -> String {
-    let FigureCompared { name, unit, old, new, compared, .. } = figure;
-    let of = |value: &Option<f64>| value.map_or("nothing".to_string(), number);
-    let mut text = format!("{name}: {} to {} {unit}", of(old), of(new));
+    let FigureCompared { name, unit, compared, .. } = figure;
+    let [old, new] =
+        both(figure).map(|text| if text.is_empty() { "nothing".to_string() } else { text });
+    let mut text = format!("{name}: {old} to {new} {unit}");
     if compared.outcome != Outcome::NotCompared && compared.change != 0.0 {
         let parts = [signed(compared.change), percent(figure)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();

@@ -1,8 +1,8 @@
 //! For a terminal.
 
 use super::{
-    interval, listed, number, percent, shared_notes, signed, state_word, summary, test, untold,
-    word,
+    both, interval, listed, number, percent, shared_notes, signed, state_word, summary, test,
+    untold, word,
 };
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
@@ -81,7 +81,7 @@ fn table(comparison: &Comparison, all: bool) -> Table {
 }
 
 fn row(figure: &FigureCompared) -> Vec<Cell> {
-    let of = |value: Option<f64>| Cell::new(value.map_or(String::new(), number));
+    let [old, new] = both(figure);
     let compared = &figure.compared;
     let changed = compared.change != 0.0;
     let outcome = Cell::new(word(compared.outcome));
@@ -93,8 +93,8 @@ fn row(figure: &FigureCompared) -> Vec<Cell> {
     };
     vec![
         Cell::new(format!("  {}", printable(&figure.name))),
-        of(figure.old),
-        of(figure.new),
+        Cell::new(old),
+        Cell::new(new),
         Cell::new(if changed { signed(compared.change) } else { String::new() }),
         Cell::new(if changed { percent(figure) } else { String::new() }),
         Cell::new(interval(figure)),

@@ -213,9 +213,40 @@ fn long_names_are_cut_for_bencher_and_stay_apart() {
 
 #[test]
 fn figures_have_as_many_digits_as_they_take() {
-    let seen = [1.0, 0.25, 1.0 / 3.0, 1e-9, 0.0, -0.0, 12345678.5].map(number);
-    assert_eq!(seen, ["1", "0.25", "0.333333", "1.00e-9", "0", "0", "12345678.5"]);
+    let seen = [1.0, 0.25, 1.0 / 3.0, 1e-9, 1.5e-6, 0.0, -0.0, 12345678.5].map(number);
+    let expected = ["1", "0.25", "0.333333", "1.00e-9", "1.50e-6", "0", "0", "12345678.5"];
+    assert_eq!(seen, expected);
     assert_eq!([signed(2.0), signed(-2.0), signed(0.0)], ["+2", "-2", "0"]);
+}
+
+#[test]
+fn figures_that_differ_are_never_shown_alike() {
+    use super::super::judge::Compared;
+    use crate::limits::Worse;
+    let compared = Compared {
+        outcome: Outcome::Worse,
+        change: 1e-7,
+        interval: None,
+        worse: Worse::More,
+        limit: 1.5e-8,
+        reason: None,
+    };
+    let figure = FigureCompared {
+        name: "tsc".into(),
+        unit: "ticks",
+        old: Some(4.0),
+        new: Some(4.000_000_1),
+        new_range: None,
+        compared,
+    };
+    assert_eq!(both(&figure), ["4", "4.0000001"]);
+    let text = sentence(&figure);
+    let expected =
+        "tsc: 4 to 4.0000001 ticks (+1.00e-7, +0.00 %); WORSE, more is worse, by 1.50e-8 allowed";
+    assert_eq!(text, expected);
+    let gone = FigureCompared { new: None, ..figure };
+    assert_eq!(both(&gone), ["4", ""]);
+    assert!(sentence(&gone).starts_with("tsc: 4 to nothing ticks"));
 }
 
 proptest! {

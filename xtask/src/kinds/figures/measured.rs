@@ -52,7 +52,7 @@ fn spread(metric: &Metric, runs: u32, per: u64, steady: bool) -> Spread {
     }
     let [fewer, more] = &metric.series;
     let divided =
-        |more: u64, fewer: u64| (i128::from(more) - i128::from(fewer)) as f64 / per.max(1) as f64;
+        |more: i64, fewer: i64| (i128::from(more) - i128::from(fewer)) as f64 / per.max(1) as f64;
     match (values(fewer, runs), values(more, runs)) {
         (Some(fewer), Some(more)) if fewer.len() == more.len() => Spread::Runs(
             more.iter().zip(&fewer).map(|(more, fewer)| divided(*more, *fewer)).collect(),
@@ -62,7 +62,7 @@ fn spread(metric: &Metric, runs: u32, per: u64, steady: bool) -> Spread {
 }
 
 /// What each run of one code counted: as it was listed, or the one value that all had.
-fn values(series: &Series, runs: u32) -> Option<Vec<u64>> {
+fn values(series: &Series, runs: u32) -> Option<Vec<i64>> {
     let all_equal = (series.distinct == 1).then(|| vec![series.min; runs as usize]);
     series.values.clone().or(all_equal)
 }

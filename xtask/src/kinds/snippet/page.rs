@@ -2,7 +2,8 @@
 
 use crate::document::Document;
 use crate::forms;
-use crate::kinds::page::{NANOJOULES, controls, note, table};
+use crate::kinds::figures::JOULES;
+use crate::kinds::page::{controls, note, table};
 use crate::kinds::snippet::text::of_records;
 use crate::primitives::{joules, number};
 use html_report::model::{Badge, Cell, Part, Spread, Tone, Value};
@@ -13,14 +14,14 @@ pub(crate) fn kind(result: &SnippetResult) -> &'static str {
     if forms::is_form(result) { "form" } else { "snippet" }
 }
 
-/// The figures: of each event the median, with least, mean and greatest of the runs.
+/// The figures: of each event the median, with least, mean and greatest of the runs. Energy is in joules.
 pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(String, String, Value)> {
     let figure = |metric: &Metric| {
-        let (unit, scale) = match &metric.energy {
-            Some(_) => (NANOJOULES.0.to_string(), NANOJOULES.1),
-            None if metric.event == TSC => (document.tsc(), 1.0),
-            None if metric.retired.is_some() => ("cycles".to_string(), 1.0),
-            None => (String::new(), 1.0),
+        let unit = match &metric.energy {
+            Some(_) => JOULES.to_string(),
+            None if metric.event == TSC => document.tsc(),
+            None if metric.retired.is_some() => "cycles".to_string(),
+            None => String::new(),
         };
         let value = &metric.value;
         let spread = Badge::new(
@@ -36,8 +37,8 @@ pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(Strin
             metric.counting.as_ref().is_some_and(|counting| !counting.remarks.is_empty());
         let verdict = if doubtful { Badge::new(Tone::Warn, "doubtful") } else { Badge::default() };
         let value = Value {
-            value: Some(scale * value.median),
-            range: Some([value.min, value.mean, value.max].map(|value| scale * value)),
+            value: Some(value.median),
+            range: Some([value.min, value.mean, value.max]),
             runs: result.runs.into(),
             spread,
             verdict,

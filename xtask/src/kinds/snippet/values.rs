@@ -32,16 +32,16 @@ pub(crate) fn section(report: &Report, width: Width) -> String {
 }
 
 /// Both series of a metric, if they are listed.
-fn listed(metric: &Metric) -> Option<[&[u64]; 2]> {
+fn listed(metric: &Metric) -> Option<[&[i64]; 2]> {
     let [fewer, more] = &metric.series;
     Some([fewer.values.as_deref()?, more.values.as_deref()?])
 }
 
 /// The values, as many in a line as fit: the least width has room for one.
-fn lines(out: &mut String, which: &str, values: &[u64], width: Width) {
+fn lines(out: &mut String, which: &str, values: &[i64], width: Width) {
     let mut line = format!("        {which:<6}");
     let indent = line.len();
-    for value in values.iter().map(u64::to_string) {
+    for value in values.iter().map(i64::to_string) {
         if line.len() + 1 + value.len() > width.columns() {
             let _ = writeln!(out, "{line}");
             line = " ".repeat(indent);

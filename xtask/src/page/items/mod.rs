@@ -5,8 +5,10 @@ mod error;
 mod metrics;
 
 use crate::document::Document;
+use crate::kinds::figures::JOULES;
 use crate::kinds::page::{PageFigure, note};
 use crate::kinds::{self, Page};
+use crate::primitives::unit_of_joules;
 use crate::verdict::item_of;
 use html_report::model::{Badge, Figure, Item, Part, Tone, Value};
 use protocol::record::{Miss, Record, Verdict};
@@ -49,10 +51,25 @@ pub(super) fn of(documents: &[Document]) -> Vec<Item> {
             merge(&mut all[place], entry, run, runs);
         }
     }
+    all.iter_mut().flat_map(|item| &mut item.figures).for_each(with_prefix);
     if all.iter().filter(|item| item.open).count() > MAX_OPEN {
         all.iter_mut().for_each(|item| item.open = false);
     }
     all
+}
+
+/// Gives energy the prefix that suits it in all runs.
+fn with_prefix(figure: &mut Figure) {
+    if figure.unit != JOULES {
+        return;
+    }
+    let values = figure.values.iter().flatten().filter_map(|value| value.value);
+    let (unit, scale) = unit_of_joules(values);
+    figure.unit = unit.to_string();
+    for value in figure.values.iter_mut().flatten() {
+        value.value = value.value.map(|value| scale * value);
+        value.range = value.range.map(|ends| ends.map(|end| scale * end));
+    }
 }
 
 fn merge(item: &mut Item, entry: Entry, run: usize, runs: usize) {

@@ -39,6 +39,16 @@ fn a_table_fits_its_terminal_and_numbers_stay_whole() {
     );
 }
 
+/// A figure with a bound is a number as well.
+#[test]
+fn a_number_behind_any_mark_stays_whole() {
+    for mark in ["-", "+", "~", "±", "≤", "≥"] {
+        let number = format!("{mark}18446744073709551615");
+        let text = fit(table(&[["1", LONG, &number, &number]]), Width::of(1));
+        assert_eq!(text.matches(&number).count(), 2, "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_cell_loses_a_letter(

@@ -127,3 +127,55 @@ fn s1_sources_and_latencies_are_shown_by_level_class_line_and_page() {
         assert!(csv.contains(part), "{part}: {csv}");
     }
 }
+
+/// IBS has no latency of a load that hit the first level: 90 of them do not make the ten others faster.
+#[test]
+fn s1_a_mean_latency_is_of_the_samples_that_have_one() {
+    use protocol::record::SourceCount;
+    let data = |address, count, timed, latency| DataCount {
+        address: Hex(address),
+        count,
+        timed,
+        latency,
+        longest: latency.map(|_| 100),
+        ..DataCount::default()
+    };
+    let source = |least, count, latency| SourceCount {
+        source: "L2".into(),
+        least,
+        count,
+        latency,
+        ..SourceCount::default()
+    };
+    let result = SampleResult {
+        data: vec![
+            data(0x5000, 60, Some(4), Some(400)),
+            // All of them, and none.
+            data(0x5008, 6, None, Some(600)),
+            data(0x5010, 34, None, None),
+            data(0x6000, 5, None, None),
+        ],
+        // Of a prefetch by software the latency is not valid.
+        sources: vec![source(0, 90, 0), source(64, 10, 1000)],
+        ..result()
+    };
+    let whole = report(vec![Record::Sample(result.clone())]);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let expected = [(100, 10, Some(100.0)), (5, 0, None)];
+    for blocks in [profile.lines(0), profile.pages(0)] {
+        let seen: Vec<_> = blocks.iter().map(|one| (one.count, one.timed, one.mean())).collect();
+        assert_eq!(seen, expected);
+    }
+    assert_eq!(profile.levels(0)[0].mean(), Some(100.0));
+    // Single samples: 0 is none.
+    let mut chunk = Samples { item: 4, ..Samples::default() };
+    let mut last = [0; 2];
+    (0..4).for_each(|_| chunk.push(&mut last, 0x1000, 0, 1, 0));
+    chunk.data = vec![Hex(0x7000); 4];
+    chunk.latencies = vec![0, 100, 0, 50];
+    let single = SampleResult { data: vec![], ..result };
+    let whole = report(vec![Record::Samples(chunk), Record::Sample(single)]);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let [line] = &profile.lines(0)[..] else { panic!("one line") };
+    assert_eq!((line.count, line.timed, line.mean()), (4, 2, Some(75.0)));
+}

@@ -22,6 +22,9 @@ pub struct DataCount {
     /// The longest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<u32>,
+    /// Samples that have a latency, if not all have: IBS has none of loads that hit the first level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<u64>,
 }
 
 /// How often samples of one event found their data in one place, with a latency of one class.
