@@ -30,7 +30,7 @@ impl Message {
     pub fn is_of_memory(&self) -> bool {
         let text = &self.text[..self.bytes as usize];
         let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
-        has(b"memory allocation of ") || has(b"AllocError")
+        has(b"memory allocation of ") || has(b"memory allocator") || has(b"AllocError")
     }
 
     /// The text.
@@ -86,6 +86,9 @@ mod tests {
             "{error:?}"
         );
         assert!(of(&error.to_string()), "{error}");
+        // Nothing was allocated.
+        let error = Vec::<u16>::new().try_reserve_exact(usize::MAX).unwrap_err();
+        assert!(!of(&error.to_string()), "{error}");
         assert!(!of("index out of bounds: the len is 0 but the index is 7"));
         assert!(!of(""));
     }
