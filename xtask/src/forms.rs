@@ -96,13 +96,17 @@ pub fn per_instruction(report: &Report) -> Report {
         let Ok(case) = result.name.parse::<Case>() else { continue };
         let copies = f64::from(case.copies());
         result.per *= u64::from(case.copies());
-        for metric in &mut result.metrics {
+        // A mean of records is of one instruction already.
+        let is_mean = |metric: &Metric| metric.retired.is_some();
+        let means = result.metrics.iter().filter(|one| is_mean(one));
+        let means: Vec<String> = means.map(|one| one.event.clone()).collect();
+        for metric in result.metrics.iter_mut().filter(|one| !is_mean(one)) {
             let value = &mut metric.value;
             for figure in [&mut value.min, &mut value.median, &mut value.mean, &mut value.max] {
                 *figure /= copies;
             }
         }
-        for miss in &mut result.misses {
+        for miss in result.misses.iter_mut().filter(|miss| !means.contains(&miss.figure)) {
             for figure in [&mut miss.min, &mut miss.max, &mut miss.value].into_iter().flatten() {
                 *figure /= copies;
             }
@@ -159,6 +163,8 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
             Kind::SameRegister => rows[index].same_register = Some(measured),
             Kind::Throughput { copies, with } => {
                 let events = result.metrics.iter().filter(|m| m.event != "tsc" && m.event != unit);
+                // A mean of records says nothing of the other forms in the body.
+                let events = events.filter(|m| m.retired.is_none());
                 let events = events.map(|m| (m.event.clone(), m.value.median)).collect();
                 let (copies, with) = (*copies, with.clone());
                 let (value, bound) = (measured, None);

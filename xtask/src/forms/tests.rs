@@ -1,6 +1,6 @@
 use super::*;
 use crate::collect::Numbered;
-use protocol::record::{Aggregates, Series, Verdict};
+use protocol::record::{Aggregates, RetiredRecords, Series, Verdict};
 
 /// A report of items with these names, and medians of the TSC and of `cycles`.
 fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
@@ -190,4 +190,26 @@ fn d2_what_stands_beside_a_form_is_subtracted_and_its_events_too() {
     for part in ["≥ 3.5", "≤ 8", "8 apart, 3 with ffree st + fincstp"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+/// A latency of retirement is a mean of records, each of one instruction.
+#[test]
+fn a_mean_of_records_is_not_divided_by_the_copies_of_a_body() {
+    let mut report = report(&[("throughput: imul r64, r64 (8 apart)", 8.0, Some(8.0))]);
+    for numbered in &mut report.records {
+        let Record::Result(result) = &mut numbered.record else { continue };
+        result.metrics[2].retired = Some(RetiredRecords::default());
+        result.metrics[2].value.median = 18.0;
+        let miss =
+            |figure: &str| serde_json::from_str(&format!(r#"{{"figure":"{figure}","max":8.0}}"#));
+        result.misses = ["cycles", "uops"].map(|figure| miss(figure).unwrap()).to_vec();
+    }
+    let divided = per_instruction(&report);
+    let result = divided.results().next().unwrap();
+    let medians: Vec<f64> = result.metrics.iter().map(|metric| metric.value.median).collect();
+    assert_eq!(medians, [0.125, 0.125, 18.0]);
+    let bounds: Vec<_> = result.misses.iter().map(|miss| miss.max).collect();
+    assert_eq!(bounds, [Some(1.0), Some(8.0)]);
+    // Nor is it a count of the form's.
+    assert!(rows(&divided)[0].throughput.as_ref().unwrap().events.is_empty());
 }

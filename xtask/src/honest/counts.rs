@@ -15,6 +15,8 @@ pub struct Seen<'a> {
     pub name: &'a str,
     /// Per execution of the body; `None`: not known.
     pub truth: Option<u64>,
+    /// Executions of the body in a run.
+    pub per: u64,
     /// What was counted per execution: least, median, greatest. From the extremes of both code sizes.
     pub value: [f64; 3],
     /// Whether every run was the same.
@@ -37,6 +39,7 @@ impl<'a> Seen<'a> {
             item: result.item,
             name: &result.name,
             truth: truth.and_then(|truth| experiments::expected(&metric.event, truth)),
+            per: result.per.max(1),
             value: [least, metric.value.median, most],
             same: metric.deterministic,
             smis: result.smis,
@@ -136,7 +139,10 @@ pub fn judge(event: &str, seen: &[Seen]) -> Option<Finding> {
     }
     if varying.iter().all(|one| one.smis > 0 && one.truth.is_some_and(|t| one.value[1] == t as f64))
     {
-        let added = (worst.value[2] - worst.value[1]) / f64::from(worst.smis.max(1));
+        // Of a run, in which there may have been several, so it is a bound. An SMI may also keep a counter from counting.
+        let [lost, added] = [worst.value[0], worst.value[2]].map(|end| end - worst.value[1]);
+        let most = if added >= -lost { added } else { lost };
+        let added = most * worst.per as f64;
         return finding(Class::ExactUpTo { added, per: Cause::Smi }, worst);
     }
     // Somebody else only takes. What the processor itself does at random, it adds as well.

@@ -148,7 +148,7 @@ fn seen(event: &str, value: impl Fn(&str, f64) -> [f64; 3]) -> Vec<Seen<'static>
     let one = |(item, (name, truth)): (u32, &(&'static str, experiments::Truth))| {
         let truth = experiments::expected(event, truth);
         let value = value(name, truth.unwrap_or(5) as f64);
-        Seen { item, name, truth, value, same: value[0] == value[2], smis: 0 }
+        Seen { item, name, truth, per: 50, value, same: value[0] == value[2], smis: 0 }
     };
     (1..).zip(&SNIPPETS).map(one).collect()
 }
@@ -173,6 +173,19 @@ fn what_happens_to_a_guest_adds_a_constant() {
     let incomplete =
         |name: &str, truth: f64| [if name.contains("not taken") { 0.0 } else { truth }; 3];
     assert_eq!(class("branches", incomplete), Class::Lying { how: Lie::Incomplete });
+}
+
+/// The figures are of one execution, and an SMI comes in a run.
+#[test]
+fn what_an_smi_adds_or_loses_is_of_a_run_and_not_of_an_execution() {
+    for (ends, added) in [([0.0, 10.0], 500.0), ([-4.0, 0.0], -200.0), ([-4.0, 10.0], 500.0)] {
+        let mut all = seen("instructions", |_, truth| [truth; 3]);
+        let truth = all[0].value[1];
+        all[0].value = [truth + ends[0], truth, truth + ends[1]];
+        (all[0].same, all[0].smis) = (false, 100);
+        let class = judge("instructions", &all).unwrap().class;
+        assert_eq!(class, Class::ExactUpTo { added, per: Cause::Smi }, "{ends:?}");
+    }
 }
 
 #[test]

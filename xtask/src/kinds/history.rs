@@ -37,6 +37,16 @@ impl Shown for HistoryResult {
         rows
     }
 
+    // An event without a row is its last one.
+    fn is_csv_row(&self, event: &str, figure: &str) -> bool {
+        let of = |name: &str, at: &str| event == format!("{name} up to {} {at}", self.clock);
+        if let Some((name, at)) = figure.rsplit_once(", row ") {
+            return of(name, at);
+        }
+        let last = self.series.iter().find(|one| one.event == figure).map(|one| one.median.len());
+        last.is_some_and(|rows| of(figure, &(rows as u64 * u64::from(self.step)).to_string()))
+    }
+
     fn compared(&self, steady: bool) -> Compared {
         let figures = measured::of_history(self, steady);
         Compared { kind: "history", emulated: self.emulated, per: Some(self.per), figures }

@@ -58,6 +58,13 @@ pub trait Shown: ItemRecord {
     /// The rows of CSV, but for what it missed; `verdict` stands in that column.
     fn csv(&self, report: &Report, verdict: &str) -> Vec<Row>;
 
+    /// Whether the row of CSV that has this text for its event is that of the figure which an expectation names so. Kinds write a word
+    /// before some events.
+    fn is_csv_row(&self, event: &str, figure: &str) -> bool {
+        let alone = event.split_once(' ').map(|(_, event)| event);
+        event == figure || alone == Some(figure)
+    }
+
     /// What comparisons know of it. `steady`: one run tells all.
     fn compared(&self, steady: bool) -> Compared;
 

@@ -37,6 +37,14 @@ impl Shown for ProcessorsResult {
                 rows.push(csv::of_metric(self.item, &self.name, event, metric, measured));
             }
         }
+        for sum in &self.sums {
+            let mut fields = vec![self.item.to_string(), self.name.clone()];
+            fields.extend([format!("{}, sum", sum.event), sum.value.to_string()]);
+            // Of medians; it has no spread.
+            fields.extend([String::new(), String::new(), String::new()]);
+            fields.extend([self.runs.to_string(), self.per.to_string()]);
+            rows.push(csv::with_verdict(fields, verdict));
+        }
         rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
         rows
     }

@@ -129,6 +129,17 @@ impl Shown for SampleResult {
         rows
     }
 
+    // What a counter saw of a sampled event has no row.
+    fn is_csv_row(&self, event: &str, figure: &str) -> bool {
+        let is_own = |one: &&SampledCount| figure.starts_with(one.event.as_str());
+        match self.events.iter().find(is_own).map(|one| (one, &figure[one.event.len()..])) {
+            Some((one, "")) => !one.is_sampled() && event == format!("counted {figure}"),
+            Some((one, ", overflows")) => event == format!("sampled {}", one.event),
+            Some((one, ", estimate")) => event.starts_with(&format!("estimated {}, ", one.event)),
+            _ => event == figure,
+        }
+    }
+
     fn compared(&self, steady: bool) -> Compared {
         let figures = counted::of_samples(self, steady);
         Compared { kind: "sample", emulated: self.emulated, per: None, figures }

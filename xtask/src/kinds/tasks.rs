@@ -41,6 +41,19 @@ impl Shown for TasksResult {
         rows
     }
 
+    fn is_csv_row(&self, event: &str, figure: &str) -> bool {
+        let of_task = |(what, task): (&str, &str)| {
+            let what = if what == "instructions:u" { "user instructions" } else { what };
+            let (task, cpu) = task.split_once(", cpu ").map_or((task, None), |(t, c)| (t, Some(c)));
+            event
+                == format!(
+                    "{task} {what}{}",
+                    cpu.map_or(String::new(), |cpu| format!(", cpu {cpu}"))
+                )
+        };
+        figure.split_once(", task ").map_or(event == figure, of_task)
+    }
+
     fn compared(&self, steady: bool) -> Compared {
         let figures = counted::of_tasks(self, steady);
         Compared { kind: "tasks", emulated: self.emulated, per: None, figures }

@@ -4,18 +4,11 @@ use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
 use crate::primitives::csv::{HEADER, Row, without_figures};
 use crate::{kinds, verdict as judged};
-use protocol::record::{CheckVerdict, ErrorCode, Record, Verdict};
+use protocol::record::{CheckVerdict, ErrorCode, Miss, Record, Verdict};
 use protocol::verdict;
 
 /// Further columns of a report that has checks of the conformance suite.
 const OF_CHECKS: [&str; 3] = ["expected", "seen", "source"];
-
-/// Whether the row is that of a figure without a verdict yet; kinds write a word before some events.
-fn is_figure(fields: &Row, figure: &str) -> bool {
-    let event = fields.get(2).map_or("", String::as_str);
-    let alone = event.split_once(' ').map(|(_, event)| event);
-    fields.last().is_some_and(String::is_empty) && (event == figure || alone == Some(figure))
-}
 
 /// Renders it. A figure has the verdict `fail` if it missed its expectation, `pass` if its item passed, and else none; if an item
 /// failed as a whole, all its figures have `fail`. What a bring-up measured has a row with its unit in the place of the event. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
@@ -79,9 +72,13 @@ pub fn render(report: &Report) -> String {
                 row(without_figures(item, name.unwrap_or_default(), "", what));
             }
             record => {
-                let rows = kinds::shown(record).map(|result| result.csv(report, verdict));
-                for mut fields in rows.into_iter().flatten() {
-                    if misses.iter().any(|miss| is_figure(&fields, &miss.figure)) {
+                let Some(result) = kinds::shown(record) else { continue };
+                for mut fields in result.csv(report, verdict) {
+                    let event = fields.get(2).map_or("", String::as_str);
+                    // A figure that has no verdict yet.
+                    let is_open = fields.last().is_some_and(String::is_empty);
+                    let is_missed = |miss: &Miss| result.is_csv_row(event, &miss.figure);
+                    if is_open && misses.iter().any(is_missed) {
                         fields.pop();
                         fields.push("fail".to_string());
                     }

@@ -204,6 +204,46 @@ mod tests {
         assert_eq!(events, ["tsc", "loads"]);
     }
 
+    /// Each kind has its own words in the rows for what an expectation names.
+    #[test]
+    fn a_missed_figure_is_marked_in_the_rows_of_every_kind() {
+        let of = |head: &str, figure: &str| {
+            let miss = format!(r#"[{{"figure":"{figure}","min":99.0,"value":4.0}}]"#);
+            let report = report(&[&format!(
+                r#"{{{head},"item":1,"name":"a","verdict":"fail","misses":{miss},"tsc":[0,1]}}"#
+            )]);
+            let csv = render(&report, &Context::default(), Format::Csv);
+            let rows = csv.lines().skip(1).filter(|line| line.ends_with(",fail"));
+            rows.map(|line| line.split(',').nth(2).unwrap().trim_matches('"').to_string())
+                .collect::<Vec<_>>()
+        };
+        let tasks = r#""type":"tasks","ticks":{"count":0,"min":0,"median":0,"max":0},"interrupts":[],
+            "switches":4,"tasks":[{"name":"t","entry":"0x1000","end":"exit","turns":4,"switches":4,"time":9,
+            "value":"0x0","memory_crc32":"0x0","user_instructions":7}]"#;
+        assert_eq!(of(tasks, "turns, task t"), ["t turns"]);
+        assert_eq!(of(tasks, "instructions:u, task t"), ["t user instructions"]);
+        assert_eq!(of(tasks, "turns, task u"), [""; 0]);
+        let history = r#""type":"history","clock":"cycles","step":2,"runs":1,"per":1,"stopped_by":"freeze",
+            "passes":[],"series":[{"event":"loads","counting":{"name":"l","counter":"c","pass":0},"front":0.0,
+            "median":[1.0,4.0],"min":[1.0,4.0],"max":[1.0,4.0],"each":[1.0,3.0]}]"#;
+        assert_eq!(of(history, "loads, row 2"), ["loads up to cycles 2"]);
+        assert_eq!(of(history, "loads"), ["loads up to cycles 4"]);
+        let processors = r#""type":"processors","per":1,"runs":1,"processors":[],
+            "sums":[{"event":"loads","value":4.0,"processors":2}],"start_skew":{"min":0,"median":0,"max":0},
+            "snapshot":{"deadline":0,"skew":0,"events":[]}"#;
+        assert_eq!(of(processors, "loads, sum"), ["loads"]);
+        let sample = |period: &str| {
+            format!(
+                r#""type":"sample","events":[{{"event":"loads","overflows":3,"samples":3,"dropped":0,"throttled":0,
+                "rest":0,"witness":30,{period}}}],"tasks":[],"code":[],
+                "on_full":"drop","delivery":"fixed","handling":"h","interrupts":0,"spurious":0,"back_to_back":0,"ticks":0,
+                "capability":{{"overflow_interrupt":true,"culprit":"c","freeze":"f","skid":"s","data_address":"d"}}"#
+            )
+        };
+        assert_eq!(of(&sample(r#""period":10"#), "loads, overflows"), ["sampled loads"]);
+        assert_eq!(of(&sample(r#""period":10"#), "loads"), [""; 0], "its count has no row");
+    }
+
     #[test]
     fn figures_are_as_short_as_they_can_be() {
         let seen = [1.0, 0.25, 1.0 / 3.0, -0.0001, 100.0, 1234.5].map(number);

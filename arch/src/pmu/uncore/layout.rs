@@ -57,6 +57,8 @@ pub(super) struct Kind {
     pub own: Option<u32>,
     /// Its filters.
     pub filters: &'static [u32],
+    /// What a control enables the filter by thread with, and the bits of that filter in the first register; 0: there is none.
+    pub thread: (u64, u64),
     /// Events that not all counters count, and a bit for each one that does.
     pub only: &'static [(u8, u8)],
     /// Bits of a control that may be set in addition to the enable.
@@ -104,6 +106,7 @@ const fn clock(control: u32, counter: u32, global: Option<(u32, u64)>) -> Kind {
         }),
         own: None,
         filters: &[],
+        thread: (0, 0),
         only: &[],
         // It counts one thing.
         select: 0,
@@ -121,6 +124,7 @@ const ARBITER: Kind = Kind {
     place: Place::Msrs(&[(0x3b0, 0, 1)]),
     own: None,
     filters: &[],
+    thread: (0, 0),
     only: OUTSTANDING,
     select: SELECT_5,
     enable: ENABLE,
@@ -136,6 +140,8 @@ const CBO: Kind = Kind {
     place: Place::Msrs(&[(0xe00, 0x10, 18)]),
     own: Some(0),
     filters: &[5, 6],
+    // Linux, `SNBEP_CBO_PMON_CTL_TID_EN`, `HSWEP_CB0_MSR_PMON_BOX_FILTER_TID`.
+    thread: (1 << 19, 0x3f),
     only: CBO_FIRST,
     select: SELECT_8,
     enable: ENABLE,
@@ -156,6 +162,7 @@ const CONTROLLER: Kind = Kind {
     place: Place::Bridge(&MCHBAR),
     own: Some(0xc4),
     filters: &[],
+    thread: (0, 0),
     only: &[],
     select: 0x4_0fff,
     enable: 0,
@@ -201,11 +208,18 @@ static METEOR_LAKE: [Kind; 3] = [clock(0x2402, 0x2408, MTL_GLOBAL), METEOR_ARBIT
 static LUNAR_LAKE: [Kind; 2] = [Kind { global: MTL_GLOBAL, ..METEOR_ARBITER }, CONTROLLER];
 const HASWELL_CBO: Kind = CBO;
 const BROADWELL_CBO: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 24)]), ..CBO };
-const SKYLAKE_CHA: Kind = Kind { place: Place::Msrs(&[(0xe00, 0x10, 28)]), only: CHA_FIRST, ..CBO };
-/// Linux, `icx_cha_msr_offsets`.
+/// Linux, `SKX_CHA_MSR_PMON_BOX_FILTER_TID`: thread and core.
+const SKYLAKE_CHA: Kind = Kind {
+    place: Place::Msrs(&[(0xe00, 0x10, 28)]),
+    thread: (1 << 19, 0x1ff),
+    only: CHA_FIRST,
+    ..CBO
+};
+/// Linux, `icx_cha_msr_offsets`, `icx_cha_hw_config`.
 const ICE_LAKE_CHA: Kind = Kind {
     place: Place::Msrs(&[(0xe00, 0xe, 18), (0xf0a, 0xe, 16), (0xb60, 0xe, 6)]),
     filters: &[5],
+    thread: (1 << 19, 0x1ff),
     only: CHA_FIRST,
     select: SELECT_WIDE,
     ..CBO
@@ -214,6 +228,8 @@ const SAPPHIRE_RAPIDS_CHA: Kind = Kind {
     control: 2,
     place: Place::Msrs(&[(0x2000, 0x10, 60)]),
     filters: &[0xe],
+    // Linux, `SPR_CHA_PMON_CTL_TID_EN`, `SPR_CHA_PMON_BOX_FILTER_TID`.
+    thread: (1 << 16, 0x3ff),
     only: CHA_FIRST,
     select: SELECT_WIDE,
     ..CBO

@@ -59,8 +59,6 @@ pub struct Event {
     pub first: bool,
 }
 
-/// Enables the filter by thread of Haswell's CBo, and the bits of that filter (Linux, `SNBEP_CBO_PMON_CTL_TID_EN`).
-const BY_THREAD: (u64, u64) = (1 << 19, 0x3f);
 /// What is written to a counter to see whether it is one.
 const PATTERN: u64 = 0x5_a5a5_a5a5;
 /// How often a clock is read that should move. A read takes a hundred cycles.
@@ -187,11 +185,8 @@ impl Running {
                     self.write(Register::Msr(pair.base + filter), value, registers)?;
                 }
             }
-            let thread = if event.filter & BY_THREAD.1 != 0 && kind.filters.len() > 1 {
-                BY_THREAD.0
-            } else {
-                0
-            };
+            let (enable, filter) = kind.thread;
+            let thread = if event.filter & filter != 0 { enable } else { 0 };
             let select = event.select & kind.select | thread | kind.enable;
             self.write(pair.control, select, registers)?;
             counters.push(pair.counter);

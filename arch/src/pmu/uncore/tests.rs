@@ -173,6 +173,34 @@ fn s3_a_sum_over_the_caching_agents_that_there_are() {
     }
 }
 
+/// The filter by thread works only if the control has it enabled, by a bit and in a width of the processor's own.
+#[test]
+fn s3_a_filter_by_thread_is_enabled_on_every_processor_that_has_one() {
+    use super::layout::of;
+    let cases = [
+        (0x3f, 1 << 19, 6),
+        (0x4f, 1 << 19, 6),
+        (0x55, 1 << 19, 9),
+        (0x6a, 1 << 19, 9),
+        (0x8f, 1 << 16, 10),
+    ];
+    for (model, enable, bits) in cases {
+        let kind = of(model).iter().find(|kind| kind.unit == Unit::Caching).unwrap();
+        assert_eq!(kind.thread, (enable, (1 << bits) - 1), "{model:#x}");
+        assert_eq!(kind.select & enable, 0, "{model:#x}");
+    }
+    // Core 8, thread 0; and a state of lines, which is no thread.
+    for (filter, enabled) in [(0x40, true), (0x1e2_0000, false)] {
+        let mut machine = server(1);
+        let looked = Event { filter, ..event(Unit::Caching, 0x1134) };
+        let [round] = &rounds(&machine, &[vec![looked]])[..] else { panic!() };
+        let running = Uncore::program(round, &mut machine).unwrap();
+        assert_eq!(machine.has[&0xe01] >> 19 & 1 == 1, enabled, "{filter:#x}");
+        assert_eq!(machine.has[&0xe05], filter);
+        running.release(&mut machine);
+    }
+}
+
 #[test]
 fn s3_other_filters_and_occupancy_are_counted_at_other_times() {
     let machine = server(2);

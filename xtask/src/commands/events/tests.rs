@@ -59,6 +59,10 @@ fn i11_a_hybrid_parts_cores_are_shown_one_after_the_other() {
     // What one of them does not have is shown for the other.
     let (text, _) = shown(&["--cpu", "adl", "topdown_be_bound.all:u"]).unwrap();
     assert!(text.starts_with("gracemont") && !text.contains("goldencove"), "{text}");
+    let plan = ["--cpu", "adl", "--plan", "topdown_fe_bound.all", "--format", "csv"];
+    let (text, code) = shown(&plan).unwrap();
+    assert!(text.starts_with("cpu,pass,text,") && text.contains("\ngracemont,"), "{text}");
+    assert!(!text.contains("goldencove") && code == 1, "{text}");
     assert!(shown(&["--cpu", "adl", "nosuch_event:u"]).unwrap_err().contains("nosuch_event"));
 }
 

@@ -39,6 +39,10 @@ pub fn boot(
         shape(parameters, &mut pmu);
     }
     if let Some(fault) = &machine.pmu_fault {
+        if machine.boot != cli::Boot::Direct {
+            // The image or the partition has the sound one within it.
+            return Err(Failure::Usage("--pmu-fault needs --boot direct".to_string()));
+        }
         tree.build_faulty_pmu()?;
         plant(tree, fault, &mut pmu, folder)?;
     }

@@ -25,7 +25,7 @@ pub(crate) use words::{Grid, HEAD, HEAD_MEMORY, Row, size, sureness, ticks, time
 /// Most policies that are named.
 const NAMED: usize = 6;
 
-/// Longer tables are in the other forms alone.
+/// Longer tables are in the other formats alone.
 const MOST_ROWS: usize = 32;
 
 /// One section for each item.
@@ -50,7 +50,13 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
             table.add_row(row.into_iter().map(Cell::new));
         }
         let _ = writeln!(out, "{}", fit(table, columns));
-        for grid in tables.iter().filter(|grid| grid.rows.len() <= MOST_ROWS) {
+        for grid in &tables {
+            if grid.rows.len() > MOST_ROWS {
+                let text =
+                    format!("{}: {} rows, which --format json has", grid.caption, grid.rows.len());
+                let _ = writeln!(out, "{}", paint(FAINT, &text));
+                continue;
+            }
             let mut table = empty();
             table.set_header(&grid.head);
             for row in &grid.rows {

@@ -73,20 +73,18 @@ fn section(profile: &Profile, columns: Width) -> String {
         if profile.total(event) > 0 {
             if let Some(table) = processors::tasks(profile, event, &count.event) {
                 let _ = writeln!(out, "{}", fit(table, columns));
+                more(&mut out, profile.by_task(event).len(), "tasks");
             }
             let _ = writeln!(out, "{}", fit(by_symbol(profile, event, count), columns));
+            more(&mut out, profile.symbols(event).len(), "symbols");
             let _ = writeln!(out, "{}", fit(by_address(profile, event), columns));
             let rows = profile.rows.iter().filter(|row| row.event == event).count();
-            if rows > MAX_ROWS {
-                let _ = writeln!(out, "  and {} more addresses", rows - MAX_ROWS);
-            }
+            more(&mut out, rows, "addresses");
             for (what, lines) in [("line", profile.lines(event)), ("page", profile.pages(event))] {
                 if !lines.is_empty() {
                     let _ = writeln!(out, "{}", fit(by_line(what, &lines), columns));
                 }
-                if lines.len() > MAX_ROWS {
-                    let _ = writeln!(out, "  and {} more {what}s", lines.len() - MAX_ROWS);
-                }
+                more(&mut out, lines.len(), &format!("{what}s"));
             }
             for table in memory::tables(profile, event) {
                 let _ = writeln!(out, "{}", fit(table, columns));
@@ -95,17 +93,27 @@ fn section(profile: &Profile, columns: Width) -> String {
     }
     if !profile.edges.is_empty() {
         let _ = writeln!(out, "{}", fit(by_edge(&profile.edges), columns));
-        if profile.edges.len() > MAX_ROWS {
-            let _ = writeln!(out, "  and {} more branches", profile.edges.len() - MAX_ROWS);
-        }
+        more(&mut out, profile.edges.len(), "branches");
     }
     for table in groups::tables(profile) {
         let _ = writeln!(out, "{}", fit(table, columns));
     }
-    for table in memory::outcomes(profile).into_iter().chain(memory::stacks(profile)) {
-        let _ = writeln!(out, "{}", fit(table, columns));
+    let outcomes = (memory::outcomes(profile), result.outcomes.len(), "branches");
+    for (table, rows, what) in [outcomes, (memory::stacks(profile), profile.stacks.len(), "stacks")]
+    {
+        if let Some(table) = table {
+            let _ = writeln!(out, "{}", fit(table, columns));
+            more(&mut out, rows, what);
+        }
     }
     out
+}
+
+/// How many rows of a table there would be beyond [`MAX_ROWS`].
+fn more(out: &mut String, rows: usize, what: &str) {
+    if let Some(more) = rows.checked_sub(MAX_ROWS).filter(|&more| more > 0) {
+        let _ = writeln!(out, "  and {more} more {what}");
+    }
 }
 
 pub(crate) fn intervals(timer: &TimerResult) -> String {

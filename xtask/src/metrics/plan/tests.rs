@@ -88,3 +88,11 @@ fn s3_small_groups_of_metrics_of_the_tables_take_the_fewest_passes() {
         assert_eq!(planned.passes.len(), fewest, "{model:?}: {planned:?}");
     }
 }
+
+/// Tables have Haswell's eight counters of a core without hyper-threading; the emulated PMU has four, as with it.
+#[test]
+fn s3_metrics_are_planned_on_the_counters_that_the_emulated_pmu_has() {
+    for (model, counters) in [(Model::Haswell, 4), (Model::IceLake, 8), (Model::Zen4, 6)] {
+        assert_eq!(Target::of_model(model).unwrap().counters, Some(counters), "{model:?}");
+    }
+}

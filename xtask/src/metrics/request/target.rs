@@ -25,7 +25,9 @@ impl Target {
     #[must_use]
     pub fn of_model(model: Model) -> Option<Self> {
         let cpu = CpuName::of(&cpu::key_of(model)?);
-        Some(Self { cpu, counters: Some(model.spec().counters()), model: Some(model) })
+        // It has a bit for each.
+        let counters = model.spec().counters().count_ones();
+        Some(Self { cpu, counters: Some(counters), model: Some(model) })
     }
 
     /// A machine with the emulated PMU of a recorded processor.

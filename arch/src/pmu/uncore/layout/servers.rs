@@ -31,6 +31,7 @@ const PLAIN: Kind = Kind {
     place: Place::Listed(0),
     own: Some(0),
     filters: &[],
+    thread: (0, 0),
     only: &[],
     select: SELECT_8,
     enable: ENABLE,
