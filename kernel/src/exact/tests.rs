@@ -248,6 +248,20 @@ fn t6_each_instruction_is_decoded_by_the_segment_it_is_in() {
     assert_eq!(places, [(0, w), (2, n), (3, n), (4, n), (11, w)]);
 }
 
+/// POP SS moves the stack pointer before the instruction in its shadow, which is stepped over with it.
+#[test]
+fn t6_t8_an_instruction_in_the_shadow_of_pop_ss_has_the_stack_pointer_of_its_own() {
+    // As above, with pop ss; push eax.
+    let mut body = BOTH;
+    body[2] = 0x17;
+    let stops: [Stop; 4] = [(0, wide), (2, compatibility), (4, nothing), (11, wide)];
+    let filter = Filter { data: "rsp:0..4".parse().ok(), ..Filter::default() };
+    let (tally, refusal, _) = track(&body, 1, &filter, &stops);
+    let word = [("loads", 1), ("stores", 1), ("bytes_loaded", 4), ("bytes_stored", 4)];
+    let expected: Vec<_> = [("instructions", 2)].into_iter().chain(word).collect();
+    assert_eq!((counts(&tally), refusal), (expected, None));
+}
+
 #[test]
 fn t6_t8_a_filter_by_width_holds_with_the_others() {
     let count = |bits, opcode: Option<&'static str>| {

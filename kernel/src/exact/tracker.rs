@@ -180,7 +180,10 @@ impl<'a> Tracker<'a> {
                 if next_kind != Kind::Plain {
                     return Err(self.unsteppable(&next));
                 }
-                Some((next, self.accesses(&next, next_kind, frame, processor)))
+                // POP SS has moved the stack pointer by then.
+                let moved = instruction.stack_pointer_increment().into();
+                let after = TrapFrame { rsp: frame.rsp.wrapping_add_signed(moved), ..*frame };
+                Some((next, self.accesses(&next, next_kind, &after, processor)))
             }
             _ => None,
         };
