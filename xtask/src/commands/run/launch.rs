@@ -2,6 +2,7 @@
 
 use super::staging::write;
 use super::{mix, plant, record, shape, stage_with_pmu};
+use crate::Failure;
 use crate::build::Tree;
 use crate::cli::{self, Machine};
 use crate::collect::Collector;
