@@ -195,7 +195,17 @@ fn s3_a_filter_by_thread_is_enabled_on_every_processor_that_has_one() {
         let looked = Event { filter, ..event(Unit::Caching, 0x1134) };
         let [round] = &rounds(&machine, &[vec![looked]])[..] else { panic!() };
         let running = Uncore::program(round, &mut machine).unwrap();
-        assert_eq!(machine.has[&0xe01] >> 19 & 1 == 1, enabled, "{filter:#x}");
+        let has_event = |(register, value): &(u32, u64)| {
+            (0xe01..0xe05).contains(register) && value & 0xff == 0x34
+        };
+        let controls: Vec<u64> = machine
+            .writes
+            .iter()
+            .copied()
+            .filter(has_event)
+            .map(|(_, value)| value >> 19 & 1)
+            .collect();
+        assert_eq!(controls, [u64::from(enabled)], "{filter:#x}");
         assert_eq!(machine.has[&0xe05], filter);
         running.release(&mut machine);
     }
