@@ -50,7 +50,7 @@ Start here:
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0   everything was measured, and every expectation was met
-  1   a measurement missed its expectation or got worse than a baseline, an item ended in an error, or a test failed
+  1   an item failed, missed its expectation, or got worse than a baseline; or a test failed
   2   wrong usage, or an error in the job
   3   the machine did not finish (crash, hang, timeout, lost lines), or standard output was closed
   77  nothing could run: the host lacks what the command needs, or the machine what the job needs
