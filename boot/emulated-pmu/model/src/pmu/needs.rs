@@ -200,14 +200,10 @@ impl Pmu {
         };
         for which in self.each() {
             let rings = self.gate(which).rings;
-            // Most counters stand still at most exits: what they would count is not looked up.
-            if rings.is_empty() {
-                continue;
-            }
             let (selection, threshold) = self.event(which);
             // Inverted, what never happens counts every cycle.
             let inverted = threshold.is_some_and(|threshold| threshold.invert);
-            if selection == Selection::NOTHING && !inverted {
+            if rings.is_empty() || selection == Selection::NOTHING && !inverted {
                 continue;
             }
             needs.rings = needs.rings.or(rings);
