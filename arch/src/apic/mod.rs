@@ -15,7 +15,7 @@ pub use timer::{Timer, timer_hz};
 use crate::cpu::native;
 use crate::msr;
 use crate::vectors::SPURIOUS_VECTOR;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use raw_cpuid::CpuIdReader as _;
 use thiserror::Error;
 use x86_64::instructions::port::Port;
@@ -28,8 +28,8 @@ const SVR_ENABLE: u32 = 1 << 8;
 /// LVT bit 16.
 const LVT_MASK: u32 = 1 << 16;
 
-/// The [`Mode`] that `Apic::enable` chose, for the end of interrupts; 0: none.
-static MODE: AtomicU8 = AtomicU8::new(0);
+/// The bits of the [`Mode`] that `Apic::enable` chose; 0: none.
+static MODE: AtomicU32 = AtomicU32::new(0);
 
 /// What does not work.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
@@ -74,7 +74,7 @@ impl Apic {
             }
             registers::Registers::new(if x2apic { Mode::X2Apic } else { Mode::XApic }, base)
         };
-        MODE.store(registers.mode() as u8, Ordering::Relaxed);
+        MODE.store(registers.mode().bits() as u32, Ordering::Relaxed);
         let mut apic = Self { registers, performance_lvt: registers.read(Register::LvtPmc) };
         lvt::mask_all(&mut apic.registers);
         apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
@@ -114,27 +114,49 @@ fn takes_x2apic(base: u64, keeps_xapic: bool) -> bool {
     base & X2APIC_ENABLE != 0 || !keeps_xapic
 }
 
-/// The registers in the mode that `Apic::enable` chose; `None` before. If code of ring 0 has changed the mode, it is put back: in
-/// another one x2APIC's registers raise #GP. `None` too if the processor does not take it.
-fn registers() -> Option<registers::Registers> {
-    let mode = mode()?;
-    // SAFETY: a mode was chosen, so the processor has an APIC, and physical memory is mapped.
+/// The registers in the mode that `Apic::enable` chose; `None` before, and if code of ring 0 has changed the mode: in another one
+/// x2APIC's registers raise #GP.
+// Within each access, as a call of its own would take as many instructions again.
+#[inline(always)]
+fn ready() -> Option<registers::Registers> {
+    let chosen = MODE.load(Ordering::Relaxed);
+    if chosen == 0 {
+        return None;
+    }
+    // SAFETY: a mode was chosen, so the processor has an APIC; and physical memory is mapped.
     unsafe {
         let base = msr::read(msr::IA32_APIC_BASE);
-        let is_ready = mode::is(base, mode) || mode::put_back(base, mode);
-        is_ready.then(|| registers::Registers::new(mode, base))
+        if base as u32 & mode::BITS as u32 != chosen {
+            return None;
+        }
+        let is_xapic = chosen == Mode::XApic.bits() as u32;
+        let mode = if is_xapic { Mode::XApic } else { Mode::X2Apic };
+        Some(registers::Registers::new(mode, base))
+    }
+}
+
+/// The same, but a mode that code of ring 0 has changed is put back. `None` then if the processor does not take it.
+#[cold]
+#[inline(never)]
+fn registers() -> Option<registers::Registers> {
+    let mode = mode()?;
+    // SAFETY: as above.
+    unsafe {
+        let base = msr::read(msr::IA32_APIC_BASE);
+        if !mode::is(base, mode) {
+            return mode::put_back(base, mode);
+        }
+        Some(registers::Registers::new(mode, base))
     }
 }
 
 /// The mode in use; `None` before `Apic::enable`.
 #[must_use]
 pub fn mode() -> Option<Mode> {
-    const XAPIC: u8 = Mode::XApic as u8;
-    const X2APIC: u8 = Mode::X2Apic as u8;
     match MODE.load(Ordering::Relaxed) {
-        XAPIC => Some(Mode::XApic),
-        X2APIC => Some(Mode::X2Apic),
-        _ => None,
+        0 => None,
+        bits if bits == Mode::XApic.bits() as u32 => Some(Mode::XApic),
+        _ => Some(Mode::X2Apic),
     }
 }
 
@@ -144,18 +166,42 @@ pub(crate) fn put_back_mode() {
 }
 
 /// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
+// An APIC in another mode is reset on the way back, and then nothing is in service.
+#[inline]
 pub fn end_of_interrupt() {
-    write(Register::EndOfInterrupt, 0);
+    if let Some(mut registers) = ready() {
+        registers.write(Register::EndOfInterrupt, 0);
+    }
 }
 
 /// Reads a register of this processor's APIC; 0 if it is not in use.
 #[must_use]
 pub fn read(register: Register) -> u32 {
+    match ready() {
+        Some(registers) => registers.read(register),
+        None => read_otherwise(register),
+    }
+}
+
+/// The same if the mode is not the chosen one. By itself, so that nothing has to be kept across a call where it is.
+#[cold]
+#[inline(never)]
+fn read_otherwise(register: Register) -> u32 {
     registers().map_or(0, |registers| registers.read(register))
 }
 
 /// Writes a register of this processor's APIC, if it is in use.
 pub fn write(register: Register, value: u32) {
+    if let Some(mut registers) = ready() {
+        return registers.write(register, value);
+    }
+    write_otherwise(register, value);
+}
+
+/// As above.
+#[cold]
+#[inline(never)]
+fn write_otherwise(register: Register, value: u32) {
     if let Some(mut registers) = registers() {
         registers.write(register, value);
     }

@@ -7,7 +7,7 @@ use crate::state;
 use crate::vectors::SPURIOUS_VECTOR;
 
 /// Bits of IA32_APIC_BASE that say the mode.
-const BITS: u64 = X2APIC_ENABLE | APIC_ENABLE;
+pub(super) const BITS: u64 = X2APIC_ENABLE | APIC_ENABLE;
 
 /// Whether IA32_APIC_BASE holds `mode`.
 pub(super) fn is(base: u64, mode: Mode) -> bool {
@@ -23,23 +23,24 @@ fn steps(base: u64, mode: Mode) -> [u64; 3] {
 
 /// Puts the APIC back in `mode`, which foreign code has changed, and says that it was put back. Disabling has reset the APIC's
 /// registers, and it is enabled by software again, because every LVT entry is masked without that (SDM vol. 3, 10.4.7.2). What
-/// stood in the entries is for those who compare or use them. Returns whether the processor took it.
+/// stood in the entries is for those who compare or use them. Returns its registers; `None` if the processor did not take it.
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded, physical memory mapped, `base` the value of IA32_APIC_BASE, and `mode` one that the processor has.
 #[cold]
-pub(super) unsafe fn put_back(base: u64, mode: Mode) -> bool {
+#[inline(never)]
+pub(super) unsafe fn put_back(base: u64, mode: Mode) -> Option<Registers> {
     // SAFETY: the processor has the register; a value that it does not take changes nothing.
     let takes = |value| unsafe { msr::try_write(msr::IA32_APIC_BASE, value) }.is_ok();
     if !steps(base, mode).into_iter().all(takes) {
-        return false;
+        return None;
     }
     // SAFETY: it is in the mode now; the caller promises the rest.
     let mut registers = unsafe { Registers::new(mode, base) };
     registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
     lvt::keep_thermal(&mut registers);
     state::note_apic_base();
-    true
+    Some(registers)
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     check!("read_1", Read, 1, 60, 640),
     check!("read_4", Read, 4, 110, 1470),
     check!("read_8", Read, 8, 170, 3200),
-    check!("turn_1", Turn, 1, 210, 4800),
+    check!("turn_1", Turn, 1, 210, 4850),
     check!("turn_4", Turn, 4, 390, 9250),
     check!("turn_8", Turn, 8, 630, 15300),
     check!("snapshot", Snapshot, 4, 460, 1850),
