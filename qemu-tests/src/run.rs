@@ -160,7 +160,8 @@ impl Guest {
             *options = other;
         }
         if let Some(fault) = self.pmu_fault {
-            plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
+            plant(tree(), fault, self.boot, &mut pmu, folder)
+                .unwrap_or_else(|failure| panic!("{failure}"));
         }
         if let Some(recorded) = self.recorded {
             record(recorded, folder).unwrap_or_else(|failure| panic!("{failure}"));

@@ -51,7 +51,8 @@ pub struct Apic {
 
 impl Apic {
     /// Enables the local APIC, in x2APIC mode if there is that and it does not stay in xAPIC mode by `keeps_xapic`. Masks everything that
-    /// it and the two 8259 could send, but for SMIs of the machine's firmware. Whether it delivers, [`crate::interrupts::enable_apic`] finds out.
+    /// it and the two 8259 could send, but for SMIs of the machine's firmware. Whether it delivers,
+    /// [`crate::interrupts::enable_apic`] finds out.
     ///
     /// # Errors
     /// There is none.
@@ -136,18 +137,17 @@ fn ready() -> Option<registers::Registers> {
 }
 
 /// The same, but a mode that code of ring 0 has changed is put back. `None` then if the processor does not take it.
+fn registers() -> Option<registers::Registers> {
+    ready().or_else(put_back)
+}
+
+/// The way back to the chosen mode, if one was chosen. By itself, so that nothing has to be kept across a call where all is well.
 #[cold]
 #[inline(never)]
-fn registers() -> Option<registers::Registers> {
+fn put_back() -> Option<registers::Registers> {
     let mode = mode()?;
-    // SAFETY: as above.
-    unsafe {
-        let base = msr::read(msr::IA32_APIC_BASE);
-        if !mode::is(base, mode) {
-            return mode::put_back(base, mode);
-        }
-        Some(registers::Registers::new(mode, base))
-    }
+    // SAFETY: as for `ready`; the mode is one that the processor has taken.
+    unsafe { mode::put_back(msr::read(msr::IA32_APIC_BASE), mode) }
 }
 
 /// The mode in use; `None` before `Apic::enable`.
@@ -177,33 +177,29 @@ pub fn end_of_interrupt() {
 /// Reads a register of this processor's APIC; 0 if it is not in use.
 #[must_use]
 pub fn read(register: Register) -> u32 {
+    #[cold]
+    #[inline(never)]
+    fn after_all(register: Register) -> u32 {
+        put_back().map_or(0, |registers| registers.read(register))
+    }
     match ready() {
         Some(registers) => registers.read(register),
-        None => read_otherwise(register),
+        None => after_all(register),
     }
-}
-
-/// The same if the mode is not the chosen one. By itself, so that nothing has to be kept across a call where it is.
-#[cold]
-#[inline(never)]
-fn read_otherwise(register: Register) -> u32 {
-    registers().map_or(0, |registers| registers.read(register))
 }
 
 /// Writes a register of this processor's APIC, if it is in use.
 pub fn write(register: Register, value: u32) {
-    if let Some(mut registers) = ready() {
-        return registers.write(register, value);
+    #[cold]
+    #[inline(never)]
+    fn after_all(register: Register, value: u32) {
+        if let Some(mut registers) = put_back() {
+            registers.write(register, value);
+        }
     }
-    write_otherwise(register, value);
-}
-
-/// As above.
-#[cold]
-#[inline(never)]
-fn write_otherwise(register: Register, value: u32) {
-    if let Some(mut registers) = registers() {
-        registers.write(register, value);
+    match ready() {
+        Some(mut registers) => registers.write(register, value),
+        None => after_all(register, value),
     }
 }
 

@@ -9,11 +9,6 @@ use crate::vectors::SPURIOUS_VECTOR;
 /// Bits of IA32_APIC_BASE that say the mode.
 pub(super) const BITS: u64 = X2APIC_ENABLE | APIC_ENABLE;
 
-/// Whether IA32_APIC_BASE holds `mode`.
-pub(super) fn is(base: u64, mode: Mode) -> bool {
-    base & BITS == mode.bits()
-}
-
 /// What is written to IA32_APIC_BASE, one after the other, to get from `base` to `mode`: through the disabled state, which each
 /// mode can go to, and from there through xAPIC mode. Any shorter way to x2APIC mode raises #GP, and so does one from it to xAPIC
 /// mode (SDM vol. 3, 10.12.5).
@@ -27,8 +22,6 @@ fn steps(base: u64, mode: Mode) -> [u64; 3] {
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded, physical memory mapped, `base` the value of IA32_APIC_BASE, and `mode` one that the processor has.
-#[cold]
-#[inline(never)]
 pub(super) unsafe fn put_back(base: u64, mode: Mode) -> Option<Registers> {
     // SAFETY: the processor has the register; a value that it does not take changes nothing.
     let takes = |value| unsafe { msr::try_write(msr::IA32_APIC_BASE, value) }.is_ok();
@@ -66,7 +59,7 @@ mod tests {
                     assert_eq!(step & !BITS, REST);
                     now = step & BITS;
                 }
-                assert!(is(now, mode), "{mode:?} from {found:#x}");
+                assert_eq!(now, mode.bits(), "{mode:?} from {found:#x}");
             }
         }
         assert!(!is_legal(0, Mode::X2Apic.bits()), "what was written before");

@@ -12,7 +12,7 @@
 //! Nothing here knows what becomes of it: [`crate::record`].
 
 pub mod affinity;
-mod conformance;
+pub mod conformance;
 pub mod control;
 pub mod count;
 pub mod criteria;

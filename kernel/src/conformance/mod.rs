@@ -43,6 +43,7 @@ use alloc::vec::Vec;
 use arch::cpu::Hypervisor;
 use arch::pmu::{Capabilities, Driver, Emulated, Missing, Ownership};
 use protocol::job::Conformance;
+use protocol::job::conformance::matches;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
@@ -182,10 +183,8 @@ pub fn run_measured(
 
 /// What the job requests and nothing answers to.
 fn unknown<'a>(job: &'a Conformance) -> impl Iterator<Item = &'a str> {
-    job.checks.iter().map(AsRef::as_ref).filter(|pattern: &&str| {
-        let alone = Conformance { name: "".into(), checks: Vec::from([(*pattern).into()]) };
-        !checks().any(|check| alone.wants(check.name))
-    })
+    let patterns = job.checks.iter().map(AsRef::as_ref);
+    patterns.filter(|pattern: &&str| !checks().any(|check| matches(pattern, check.name)))
 }
 
 /// What the PMU does not offer, in words.

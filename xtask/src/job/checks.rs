@@ -1,5 +1,7 @@
 //! Names of the conformance suite's checks, by which a job selects some.
 
+use protocol::job::conformance::matches;
+
 /// The checks' names, in the suite's order. A test of the kernel compares them with the suite.
 const NAMES: &str = include_str!("../../data/checks.txt");
 /// Less alike is not suggested: Jaro-Winkler, from 0 to 1.
@@ -7,11 +9,7 @@ const ALIKE: f64 = 0.8;
 
 /// What is wrong with a pattern that no check's name matches.
 pub(super) fn unknown(pattern: &str) -> Option<String> {
-    let matches = |name: &str| match pattern.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => name == pattern,
-    };
-    if NAMES.lines().any(matches) {
+    if NAMES.lines().any(|name| matches(pattern, name)) {
         return None;
     }
     let scored = NAMES.lines().map(|name| (strsim::jaro_winkler(name, pattern), name));

@@ -131,13 +131,13 @@ impl Shown for SampleResult {
 
     // What a counter saw of a sampled event has no row.
     fn is_csv_row(&self, event: &str, figure: &str) -> bool {
-        let is_own = |one: &&SampledCount| figure.starts_with(one.event.as_str());
-        match self.events.iter().find(is_own).map(|one| (one, &figure[one.event.len()..])) {
-            Some((one, "")) => !one.is_sampled() && event == format!("counted {figure}"),
-            Some((one, ", overflows")) => event == format!("sampled {}", one.event),
-            Some((one, ", estimate")) => event.starts_with(&format!("estimated {}, ", one.event)),
-            _ => event == figure,
-        }
+        let is_own = |one: &SampledCount| match figure.strip_prefix(one.event.as_str()) {
+            Some("") => !one.is_sampled() && event == format!("counted {figure}"),
+            Some(", overflows") => event == format!("sampled {}", one.event),
+            Some(", estimate") => event.starts_with(&format!("estimated {}, ", one.event)),
+            _ => false,
+        };
+        event == figure || self.events.iter().any(is_own)
     }
 
     fn compared(&self, steady: bool) -> Compared {

@@ -44,12 +44,10 @@ impl Shown for TasksResult {
     fn is_csv_row(&self, event: &str, figure: &str) -> bool {
         let of_task = |(what, task): (&str, &str)| {
             let what = if what == "instructions:u" { "user instructions" } else { what };
-            let (task, cpu) = task.split_once(", cpu ").map_or((task, None), |(t, c)| (t, Some(c)));
-            event
-                == format!(
-                    "{task} {what}{}",
-                    cpu.map_or(String::new(), |cpu| format!(", cpu {cpu}"))
-                )
+            match task.split_once(", cpu ") {
+                Some((task, cpu)) => event == format!("{task} {what}, cpu {cpu}"),
+                None => event == format!("{task} {what}"),
+            }
         };
         figure.split_once(", task ").map_or(event == figure, of_task)
     }

@@ -1,6 +1,7 @@
 //! The segments of a linked file, as they go to the machine.
 
 use super::error::{FileError, ProgramError, WrongFile};
+use super::indirect::R_IRELATIVE;
 use object::LittleEndian as LE;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, Rela};
 use object::{Object, elf};
@@ -10,8 +11,6 @@ use std::path::Path;
 
 /// x86-64 psABI, table 4.9.
 const R_RELATIVE: u32 = 8;
-/// The slot of an indirect function. The start-up code of a static C library fills it, so every `-static-pie` has some.
-const R_IRELATIVE: u32 = 37;
 /// Of the generic ABI: packed relative relocations, their bytes.
 const DT_RELR: i64 = 36;
 const DT_RELRSZ: i64 = 35;
@@ -142,7 +141,7 @@ impl<'a> File<'a> {
                 .map_err(|()| self.wrong("its relocations cannot be read"))?;
             for relocation in relocations {
                 match relocation.r_type(LE, false).0 {
-                    // Whoever reaches such a slot is refused: `reach`.
+                    // Every `-static-pie` with a C library has such slots; who reaches one is refused: `reach`.
                     0 | R_IRELATIVE => {}
                     R_RELATIVE => {
                         let target = (relocation.r_addend(LE) as u64).wrapping_add(self.bias);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// x86-64 psABI, table 4.9: R_X86_64_IRELATIVE.
-const R_IRELATIVE: u32 = 37;
+pub(super) const R_IRELATIVE: u32 = 37;
 
 /// The slots, each with the function that chooses the variant.
 ///

@@ -8,7 +8,7 @@ pub use render::{json, table};
 
 use crate::collect::Numbered;
 use crate::recording::report::{last_machine, registers};
-use protocol::job::Conformance;
+use protocol::job::conformance::matches;
 use protocol::record::{
     Check, CheckVerdict, CpuidLeaves, EnergyMeter, Machine, Measure, Msrs, Record,
 };
@@ -204,14 +204,11 @@ pub fn check_names(records: &[Numbered]) -> Vec<&str> {
     names.collect()
 }
 
-/// The first of these names, which may end in `*`, that no check of a report has.
+/// The first of these patterns that no check of a report matches.
 #[must_use]
 pub fn unmatched<'a>(wanted: &'a [String], made: &[&str]) -> Option<&'a str> {
-    let has = |name: &String| {
-        let one = Conformance { name: "".into(), checks: vec![name.into()] };
-        made.iter().any(|made| one.wants(made))
-    };
-    wanted.iter().find(|name| !has(name)).map(String::as_str)
+    let has = |pattern: &&String| made.iter().any(|name| matches(pattern, name));
+    wanted.iter().find(|pattern| !has(pattern)).map(String::as_str)
 }
 
 fn facts(there: Option<&Machine>, here: Option<&Machine>) -> Vec<FactDifference> {

@@ -19,10 +19,15 @@ impl Conformance<'_> {
     /// Whether the check of that name is asked for.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
-        let matches = |pattern: &Cow<str>| match pattern.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => *pattern == name,
-        };
-        self.checks.is_empty() || self.checks.iter().any(matches)
+        self.checks.is_empty() || self.checks.iter().any(|pattern| matches(pattern, name))
+    }
+}
+
+/// Whether `pattern`, a name or the beginning of names followed by `*`, means the check of that name.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => pattern == name,
     }
 }

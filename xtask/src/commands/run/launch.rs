@@ -2,7 +2,6 @@
 
 use super::staging::write;
 use super::{mix, plant, record, shape, stage_with_pmu};
-use crate::Failure;
 use crate::build::Tree;
 use crate::cli::{self, Machine};
 use crate::collect::Collector;
@@ -40,12 +39,8 @@ pub fn boot(
         shape(parameters, &mut pmu);
     }
     if let Some(fault) = &machine.pmu_fault {
-        if machine.boot != cli::Boot::Direct {
-            // The image or the partition has the sound one within it.
-            return Err(Failure::Usage("--pmu-fault needs --boot direct".to_string()));
-        }
         tree.build_faulty_pmu()?;
-        plant(tree, fault, &mut pmu, folder)?;
+        plant(tree, fault, machine.boot, &mut pmu, folder)?;
     }
     if let (Some(recorded), cli::Boot::Direct) = (choice.recorded, machine.boot) {
         record(recorded, folder)?;

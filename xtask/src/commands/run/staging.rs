@@ -180,8 +180,15 @@ pub fn record(recorded: &Recorded, folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// There is no emulated PMU that the direct loader starts; a file that cannot be written.
-pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
-    let devices::Pmu::Emulated { options, .. } = pmu else {
+pub fn plant(
+    tree: &Tree,
+    fault: &str,
+    boot: cli::Boot,
+    pmu: &mut devices::Pmu,
+    folder: &Path,
+) -> Result<()> {
+    // What else boots has the sound one within it.
+    let (devices::Pmu::Emulated { options, .. }, cli::Boot::Direct) = (pmu, boot) else {
         let text = "--pmu-fault needs an emulated PMU and --boot direct".to_string();
         return Err(Failure::Usage(text));
     };
