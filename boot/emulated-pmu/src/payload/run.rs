@@ -114,7 +114,9 @@ fn way(guest: &mut Guest) -> Way {
     let ring = guest.next_ring();
     let Some(occurrences) = limits(guest) else { return Way::Step };
     let overflow = guest.counting.until_overflow(ring, guest.tells_rings_apart());
-    let nmi = guest.awaits_nmi().then(|| guest.nmi_in()).filter(|&left| left > 0);
+    // The alarm comes before its time is over, not at it: among the elements of a string instruction, whose iterations the clock
+    // counts, it is then delivered after the last one, as where each instruction is stepped.
+    let nmi = guest.awaits_nmi().then(|| guest.nmi_in()).and_then(|left| left.checked_sub(1));
     match overflow.into_iter().chain(nmi).chain(occurrences).min() {
         Some(left) if left <= NEAR => {
             if let Some(plugin) = &mut guest.plugin {
