@@ -175,8 +175,10 @@ impl Contexts {
         task: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
-        if let Some(binding) = self.bindings.get_mut(self.loaded) {
-            return Ok(binding.session.slice(platform)?);
+        if let Some(Binding { session, stopped, .. }) = self.bindings.get_mut(self.loaded) {
+            session.slice(platform)?;
+            *stopped |= session.was_stopped_by_overflow();
+            return Ok(());
         }
         let own = self.holders[self.place(task)];
         if let Some(Binding { session, stopped, .. }) = self.bindings.get_mut(own)

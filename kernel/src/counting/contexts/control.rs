@@ -159,6 +159,7 @@ impl Contexts {
         if let Some(binding) = self.bindings.get_mut(self.loaded) {
             // Read when it stands, so that nothing comes after.
             binding.session.stop(platform)?;
+            binding.stopped |= binding.session.was_stopped_by_overflow();
             self.flush(platform)?;
             let before = core::mem::replace(&mut self.loaded, NOBODY);
             self.bindings[before].session.suspend(platform)?;

@@ -63,6 +63,8 @@ pub struct Session {
     running: bool,
     /// An overflow has stopped it, and nobody has started it since.
     stopped_by_overflow: bool,
+    /// An overflow that a stop has found gives the next group its turn, at the next start.
+    turn_due: bool,
     ended: bool,
     /// TSC up to which time is accounted for.
     since: u64,
@@ -111,6 +113,7 @@ impl Session {
             overflows: vec![0; requests],
             running: false,
             stopped_by_overflow: false,
+            turn_due: false,
             ended: false,
             since: 0,
             generation: 0,
@@ -138,7 +141,7 @@ impl Session {
             }
         }
         (self.passes, self.ended, self.interrupted) = (0, false, false);
-        self.metrics_overflowed = false;
+        (self.turn_due, self.metrics_overflowed) = (false, false);
     }
 
     /// The set.
@@ -194,6 +197,12 @@ impl Session {
         if self.running {
             return Ok(());
         }
+        if self.turn_due {
+            self.next_anew(platform)?;
+            if self.ended {
+                return Ok(());
+            }
+        }
         // What an overflow has released while the others stood still.
         let mut group = self.set.groups()[self.group].iter();
         let active = &self.active[self.group];
@@ -219,7 +228,11 @@ impl Session {
             self.account(platform.tsc());
             self.running = false;
             self.fold(platform)?;
-            self.note_overflows(platform);
+            // Its interrupt finds nothing more to do.
+            if self.note_overflows(platform).0 {
+                self.stopped_by_overflow = self.run.at_overflow == AtOverflow::Stop;
+                self.turn_due = self.run.at_overflow == AtOverflow::Next;
+            }
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// The same where something has overflowed, or nothing was planned.
-    fn next_anew(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
+    pub(super) fn next_anew(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
         if let Some(write) = self.refused.take() {
             return Err(PmuError::Write { msr: Msr(write.msr), value: write.value }.into());
         }
@@ -40,6 +40,7 @@ impl Session {
         }
         let was_running = self.running;
         self.stop(platform)?;
+        self.turn_due = false;
         let next = (self.group + 1) % self.set.groups().len();
         if next == 0 {
             self.pass(platform.tsc());
@@ -50,7 +51,7 @@ impl Session {
             }
         }
         self.load(next, platform)?;
-        if was_running { self.start(platform) } else { Ok(()) }
+        if was_running && !self.stopped_by_overflow { self.start(platform) } else { Ok(()) }
     }
 
     /// Each group has had its turn.

@@ -109,6 +109,29 @@ fn c3_m14_a_set_bound_to_a_task_counts_nothing_else() {
     }
 }
 
+/// The task loses the processor before the interrupt of its overflow comes, and gets it back.
+#[test]
+fn m6_i8_an_overflow_that_a_switch_finds_ends_counting() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions().every(100)], &known);
+        let run = Run { at_overflow: AtOverflow::Stop, ..Run::default() };
+        let ask = Ask { scope: Scope::Task(0), right: Right::Any, force: Force::Ask };
+        let claim = machine.contexts.bind(set, run, driver, ask, &mut machine.bench).unwrap();
+        machine.switch(Some(0));
+        machine.bench.interrupts = false;
+        machine.run(110);
+        for task in [None, Some(0), None, Some(0)] {
+            machine.switch(task);
+            machine.bench.interrupts = true;
+            machine.run(90);
+        }
+        // Where an overflow freezes the counters, nothing after it is counted.
+        let [counted] = machine.task(&claim, 0)[..] else { panic!("{model:?}") };
+        assert!((100..=110).contains(&counted), "{model:?}: {counted}");
+    }
+}
+
 #[test]
 fn i8_a_child_starts_at_zero_and_is_added_to_its_parent_when_it_exits() {
     for (model, bench, driver, known) in machines() {

@@ -176,6 +176,41 @@ fn m6_nothing_counts_after_an_overflow_until_somebody_says_so() {
     assert_eq!(refused.err(), Some(SetError::NoOverflow(AtOverflow::Next)));
 }
 
+/// Where interrupts are off a stop finds an overflow first, whose interrupt then finds nothing.
+#[test]
+fn m6_an_overflow_that_a_stop_finds_has_its_effect() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().every(100)], &known);
+        let run = Run { at_overflow: AtOverflow::Stop, ..Run::default() };
+        let mut session = Session::bind(set, run, driver.clone(), &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.interrupts = false;
+        bench.run(Ring::User, 120);
+        session.suspend(&mut bench).unwrap();
+        bench.interrupts = true;
+        bench.run(Ring::User, 1);
+        assert!(session.was_stopped_by_overflow(), "{model:?}");
+        assert_eq!(session.overflows(), [1], "{model:?}");
+
+        let requests = too_many(&driver, 2).into_iter().map(|one| one.every(100)).collect();
+        let run = Run { at_overflow: AtOverflow::Next, passes: 1, ..Run::default() };
+        let mut session =
+            Session::bind(in_turns(requests, &known), run, driver, &mut bench).unwrap();
+        for group in [0, 1] {
+            session.start(&mut bench).unwrap();
+            assert_eq!(session.group(), group, "{model:?}");
+            bench.interrupts = false;
+            bench.run(Ring::User, 120);
+            session.suspend(&mut bench).unwrap();
+            bench.interrupts = true;
+            bench.run(Ring::User, 1);
+        }
+        session.start(&mut bench).unwrap();
+        assert!(session.has_ended() && session.passes() == 1, "{model:?}");
+        assert!(!session.is_running(), "{model:?}");
+    }
+}
+
 #[test]
 fn m3_others_start_after_the_first_has_seen_n() {
     for (model, mut bench, driver, known) in machines() {
