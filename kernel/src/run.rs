@@ -9,6 +9,7 @@ mod failure;
 mod judge;
 mod kinds;
 mod machine;
+pub mod silence;
 
 pub use machine::Machine;
 
@@ -39,7 +40,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
     let cores = machine.kinds();
     for part in core_kinds::parts(&job.items, &cores) {
         let (index, item) = (part.index, part.item);
-        machine.next_item(index, item.name());
+        machine.next_item(index, item);
         // What came by now is of something before, and has spoilt nothing of this one.
         let _ = machine.take_stray();
         status.running = Some(item.name().to_string());

@@ -127,7 +127,7 @@ pub fn contend(
     interrupts::set_handler(VECTOR, Some(on_neighbour));
     let before = |&place: &usize| smp::run_on(number(place), taken).expect(BOOT);
     let mut before: Vec<u64> = chosen.iter().map(before).collect();
-    for _ in 0..rounds {
+    let mut one_round = || {
         let round = |place: usize| {
             let locked = raise(&sum);
             // The neighbour may have been here before this processor was.
@@ -149,8 +149,11 @@ pub fn contend(
             add(one, &done);
         }
         before.iter_mut().for_each(|before| *before += 1);
-    }
+        Ok(())
+    };
+    let done = (0..rounds).try_for_each(|_| one_round());
     interrupts::set_handler(VECTOR, None);
+    done?;
     Ok(Together { each, sum: sum.into_inner(), alone })
 }
 

@@ -42,7 +42,7 @@ pub fn count(
     }
     // Events are chosen for the first processor that is named, or else for the boot processor.
     let all = processors.processors();
-    let own = named.first().and_then(|&cpu| Some((cpu, all?.known(cpu.into())?)));
+    let own = named.first().and_then(|&cpu| Some((cpu, all?.known(all?.place(cpu.into())?)?)));
     let known = own.map(|(_, known)| known).or(machine.known.as_ref());
     let basis = own.map_or(0, |(cpu, _)| cpu);
     let sets = match (known, &machine.pmu) {

@@ -13,7 +13,7 @@ use arch::memory::{Frames, Space, cache};
 use arch::pmu::{self, Capabilities, Ownership};
 use arch::smp::{self, Offset};
 use kernel::events::{self, Known};
-use kernel::processors::{Member, kind};
+use kernel::processors::{Member, kind, place_of};
 use spin::Mutex;
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::PhysFrame;
@@ -115,6 +115,12 @@ impl AllProcessors {
             kinds.push(known);
         }
         Ok(Self { members, per_cpu, known: kinds })
+    }
+
+    /// As [`place_of`].
+    #[must_use]
+    pub fn place(&self, number: u32) -> Option<usize> {
+        place_of(&self.members, number)
     }
 
     /// What is known of a processor whose PMU is not the boot processor's; `None` if it is.

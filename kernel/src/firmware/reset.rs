@@ -18,7 +18,7 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// Time that an item may take without a sign of life, besides what it is allowed to: firmware that handles SMIs, counters that
 /// are slow to read, a reset that comes in counts of seconds.
 const MARGIN_MS: u64 = 20_000;
-/// What an item of whose time nothing is known may take.
+/// What any item may take.
 const UNKNOWN_MS: u64 = 40_000;
 
 /// Looks for one. Returns what it is called.
@@ -42,9 +42,12 @@ pub fn open(platform: &Platform) -> Option<&'static str> {
     name
 }
 
-/// An item begins of which nothing is known.
-pub fn begin() {
-    arm(UNKNOWN_MS);
+/// An item begins that may give no sign of life for so many milliseconds, or as long as it likes, by [`kernel::run::silence::of`].
+pub fn begin(silence: Option<u64>) {
+    match silence {
+        None => stop(),
+        Some(ms) => arm(UNKNOWN_MS.max(ms + MARGIN_MS)),
+    }
 }
 
 /// What runs may take so many milliseconds from one sign of life to the next; 0: as long as it likes.

@@ -106,7 +106,7 @@ impl Sampler for Target<'_> {
             return Ok(());
         }
         let all = self.others.processors.as_ref().ok_or_else(none)?;
-        let place = all.members.iter().position(|member| member.number == u32::from(cpu));
+        let place = all.place(cpu.into());
         let own = &all.per_cpu[place.ok_or_else(none)?];
         let work = Moved(work);
         let call = move || {

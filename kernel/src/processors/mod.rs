@@ -49,6 +49,12 @@ pub struct Member {
     pub offset: Offset,
 }
 
+/// Where the processor of that number is among those in use: one that did not come has a number and no place.
+#[must_use]
+pub fn place_of(members: &[Member], number: u32) -> Option<usize> {
+    members.iter().position(|member| member.number == number)
+}
+
 /// What a processor did in one run.
 #[derive(Debug)]
 pub struct Ran {

@@ -413,3 +413,12 @@ fn s3_a_share_that_overflowed_on_one_processor_is_no_figure_of_any() {
         assert_eq!(result.sums.len(), 2 - usize::from(lost));
     }
 }
+
+/// Number 2 and those from 5 on did not come.
+#[test]
+fn i7_a_processor_that_did_not_come_leaves_a_gap_among_the_numbers_and_none_among_the_places() {
+    let pmu = || Err("there is no PMU".to_string());
+    let members = [0, 1, 3, 4].map(|number| member(number, pmu()));
+    let places = [0, 1, 2, 3, 4, 5].map(|number| place_of(&members, number));
+    assert_eq!(places, [Some(0), Some(1), None, Some(2), Some(3), None]);
+}

@@ -8,7 +8,9 @@ use crate::snippet::measure::Runner;
 use crate::{processors, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::job::{Conformance, CoreKind, Count, Facts, Memory, Processors, Requirement, Tasks};
+use protocol::job::{
+    Conformance, CoreKind, Count, Facts, Item, Memory, Processors, Requirement, Tasks,
+};
 use protocol::record::{Applied, Check, CountResult, FactsResult, ProcessorsResult, Record, Suite};
 
 /// What the loop needs of the machine in addition to running code.
@@ -18,7 +20,7 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// Ticks between two progress records.
     fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
-    fn next_item(&mut self, index: u32, name: &str);
+    fn next_item(&mut self, index: u32, item: &Item);
     /// Whether the processor has what the code of an item needs.
     fn has(&self, requirement: &Requirement) -> bool {
         let _ = requirement;

@@ -237,7 +237,7 @@ proptest::proptest! {
         impl Machine for Some {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }
-            fn next_item(&mut self, index: u32, name: &str) { self.0.next_item(index, name); }
+            fn next_item(&mut self, index: u32, item: &Item) { self.0.next_item(index, item); }
             fn restore(&mut self) -> Vec<String> { vec![] }
             fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
                 self.0.conformance(suite, item, report)

@@ -16,11 +16,14 @@ use arch::time::tsc;
 use arch::vectors::SNIPPET_VECTORS;
 use kernel::conformance::{self, Subject};
 use kernel::counting::job::sets::named_cpus;
+use kernel::run::silence;
 use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
-use protocol::job::{Conformance, CoreKind, Count, Facts, Memory, Processors, Requirement, Tasks};
+use protocol::job::{
+    Conformance, CoreKind, Count, Facts, Item, Memory, Processors, Requirement, Tasks,
+};
 use protocol::record::{Applied, Check, CountResult, FactsResult, ProcessorsResult, Record, Suite};
 use raw_cpuid::CpuIdReader as _;
 
@@ -33,11 +36,12 @@ impl run::Machine for Target<'_> {
         self.machine.clock.hz
     }
 
-    fn next_item(&mut self, index: u32, name: &str) {
+    fn next_item(&mut self, index: u32, item: &Item) {
         self.item = index;
+        let name = item.name();
         crash::at_item(index, name);
         saved::running(index, name);
-        reset::begin();
+        reset::begin(silence::of(item));
         // What an item before asked for and did not wait for comes now, not in this one. Every LVT entry is masked.
         x86_64::instructions::interrupts::enable();
         x86_64::instructions::nop();
@@ -199,7 +203,9 @@ impl run::Machine for Target<'_> {
         set.release_uncore();
         measured.map_err(|mut failure| {
             if let (Unmeasured::Fault(fault), Some(_)) = (&mut failure.why, program) {
-                let owner = Owner::Processor(failure.processor.unwrap_or_default() as usize);
+                let owner = Owner::Processor(
+                    processors.place(failure.processor.unwrap_or_default()).unwrap_or_default(),
+                );
                 self.programs.explain(owner, fault, arena::area(0));
             }
             failure

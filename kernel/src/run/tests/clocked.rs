@@ -128,7 +128,7 @@ impl Machine for Clocked {
     fn progress_ticks(&self) -> u64 {
         1000
     }
-    fn next_item(&mut self, index: u32, _: &str) {
+    fn next_item(&mut self, index: u32, _: &Item) {
         self.items.push(index);
     }
     fn has(&self, requirement: &Requirement) -> bool {
