@@ -10,7 +10,7 @@ pub fn render(page: &Page) -> Markup {
     let kinds = (kinds.len() > 1).then(|| kinds.join("\n"));
     let columns = Columns::of(page);
     html! {
-        @for (name, unit) in units(page) { p { code { (name) } ": " (unit) } }
+        @for (name, unit) in &columns.units { p { code { (name) } ": " (unit) } }
         div.scroll tabindex="0" role="group" aria-label="Figures" {
             table.sort.figures data-filter="" data-kinds=[kinds] {
                 caption.sr { "Every figure of every item" }
@@ -38,29 +38,40 @@ fn kinds(page: &Page) -> Vec<&str> {
     kinds
 }
 
-/// Units that the figures' names do not say, each once.
-fn units(page: &Page) -> Vec<(&str, &str)> {
+/// Units that the figures' names do not say, by name: those that all figures of a name have, and names that have several. A figure whose
+/// runs have different units says them itself.
+fn units(page: &Page) -> (Vec<(&str, &str)>, Vec<&str>) {
     let mut units: Vec<(&str, &str)> = Vec::new();
+    let mut several: Vec<&str> = Vec::new();
     let figures = page.items.iter().flat_map(|item| &item.figures);
-    for figure in figures.filter(|figure| !figure.unit.is_empty()) {
+    for figure in figures.filter(|figure| !figure.unit.is_empty() && figure.has_one_unit()) {
         let one = (&*figure.name, &*figure.unit);
-        if !units.contains(&one) {
-            units.push(one);
+        match units.iter().find(|(name, _)| *name == one.0) {
+            Some(known) if *known == one => {}
+            Some(_) if several.contains(&one.0) => {}
+            Some(_) => several.push(one.0),
+            None => units.push(one),
         }
     }
-    units
+    units.retain(|(name, _)| !several.contains(name));
+    (units, several)
 }
 
 /// The columns that something stands in.
-struct Columns {
+struct Columns<'a> {
+    /// Names and their units.
+    units: Vec<(&'a str, &'a str)>,
+    /// Names that have several.
+    several: Vec<&'a str>,
     runs: usize,
     range: bool,
     spread: bool,
     verdict: bool,
 }
 
-impl Columns {
-    fn of(page: &Page) -> Self {
+impl<'a> Columns<'a> {
+    fn of(page: &'a Page) -> Self {
+        let (units, several) = units(page);
         let values = || {
             page.items
                 .iter()
@@ -68,6 +79,8 @@ impl Columns {
                 .flat_map(|figure| figure.values.iter().flatten())
         };
         Self {
+            units,
+            several,
             runs: page.runs.len().max(1),
             range: values().any(|value| value.range.is_some()),
             spread: values().any(|value| !value.spread.text.is_empty()),
@@ -92,14 +105,20 @@ impl Columns {
         }
     }
 
-    fn row(&self, item: &Item, index: usize, figure: &Figure, same: bool) -> Markup {
+    fn row(&self, item: &Item, index: usize, figure: &'a Figure, same: bool) -> Markup {
         let values: Vec<&Value> = figure.values.iter().flatten().collect();
         html! {
             tr.same[same] data-k=(item.kind) data-t=[tone(item, &values)] {
-                (start(item, index, &figure.name))
+                (start(item, index, &figure.name, self.unit(figure)))
                 @if self.runs > 1 { (beside(figure)) } @else { (self.cells(item, values.first().copied().unwrap_or(&Value::default()))) }
             }
         }
+    }
+
+    /// The unit, where it is not said above the table.
+    fn unit(&self, figure: &'a Figure) -> &'a str {
+        let said = !figure.has_one_unit() || !self.several.contains(&&*figure.name);
+        if said { "" } else { &figure.unit }
     }
 
     fn cells(&self, item: &Item, value: &Value) -> Markup {
@@ -122,7 +141,7 @@ impl Columns {
         };
         html! {
             tr data-k=(item.kind) data-t=[tone(item, &[])] {
-                (start(item, index, ""))
+                (start(item, index, "", ""))
                 @for _ in 0..empty { td {} }
                 @if self.verdict || self.runs > 1 { td { (badge(&item.verdict)) } }
             }
@@ -130,11 +149,11 @@ impl Columns {
     }
 }
 
-fn start(item: &Item, index: usize, figure: &str) -> Markup {
+fn start(item: &Item, index: usize, figure: &str, unit: &str) -> Markup {
     html! {
         td.n.faint { (item.number) }
         th scope="row" { a href=(format!("#i{index}")) { (item.name) } }
-        td { (figure) }
+        td { (figure) @if !unit.is_empty() { span.faint { " " (unit) } } }
     }
 }
 
@@ -167,8 +186,17 @@ fn beside(figure: &Figure) -> Markup {
                 }
             }
         }
-        td { (difference(&numbers)) }
+        td { @if figure.has_one_unit() { (difference(&numbers)) } @else { span.faint { "different units: " (units_by_run(figure)) } } }
     }
+}
+
+/// The units of the runs that have it, in their order.
+fn units_by_run(figure: &Figure) -> String {
+    let counted = figure.values.iter().flatten().filter(|value| value.value.is_some());
+    let units = counted.map(|value| value.other_unit.as_ref().unwrap_or(&figure.unit));
+    // The figure's own may be said by its name.
+    let units = units.map(|unit| if unit.is_empty() { &figure.name } else { unit });
+    units.map(String::as_str).collect::<Vec<_>>().join(" / ")
 }
 
 /// From the first run to the last; of the runs between, that they differ.
@@ -224,5 +252,40 @@ mod tests {
         let text = beside(&Figure { values, ..Figure::default() }).into_string();
         let cells = "<td class=\"n\">4</td><td class=\"n\"></td><td class=\"n\">4.0001</td>";
         assert!(text.contains(cells), "{text}");
+    }
+
+    fn figure(name: &str, unit: &str, values: &[f64]) -> Figure {
+        let value = |&value| Some(Value { value: Some(value), ..Value::default() });
+        let values = values.iter().map(value).collect();
+        Figure { name: name.into(), unit: unit.into(), values }
+    }
+
+    #[test]
+    fn x5_a_unit_is_told_above_the_table_or_in_the_row_if_a_name_has_several() {
+        let item = |figures| Item { figures, ..Item::default() };
+        let items = vec![
+            item(vec![figure("tsc", "ticks", &[1.0]), figure("energy", "nJ", &[15.0])]),
+            item(vec![figure("tsc", "ticks", &[2.0]), figure("energy", "mJ", &[15.0])]),
+            item(vec![figure("energy", "nJ", &[16.0])]),
+        ];
+        let text = render(&Page { items, ..Page::default() }).into_string();
+        assert_eq!(text.matches("<p>").count(), 1, "{text}");
+        assert!(text.contains("<p><code>tsc</code>: ticks</p>"), "{text}");
+        assert_eq!(text.matches("<td>tsc</td>").count(), 2, "{text}");
+        let energy = |unit| format!("<td>energy<span class=\"faint\"> {unit}</span></td>");
+        let seen = ["nJ", "mJ"].map(|unit| text.matches(&energy(unit)).count());
+        assert_eq!(seen, [2, 1], "{text}");
+    }
+
+    #[test]
+    fn x5_runs_of_different_units_are_not_subtracted() {
+        let mut mixed = figure("tsc", "instructions", &[2.0, 3.0]);
+        mixed.values[1].as_mut().unwrap().other_unit = Some("ticks".to_string());
+        let text = beside(&mixed).into_string();
+        assert!(text.contains(">different units: instructions / ticks<"), "{text}");
+        assert!(!text.contains('%') && !text.contains('▲'), "{text}");
+        let items = vec![Item { figures: vec![mixed], ..Item::default() }];
+        let text = render(&Page { items, ..Page::default() }).into_string();
+        assert!(!text.contains("<p>"), "neither is the unit of all: {text}");
     }
 }

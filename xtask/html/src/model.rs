@@ -107,7 +107,7 @@ pub struct Figure {
     pub name: String,
     /// What it counts, where that is not said by the name.
     pub unit: String,
-    /// Its value in each run.
+    /// Its value in each run. Those of different units are not subtracted.
     pub values: Vec<Option<Value>>,
 }
 
@@ -126,6 +126,8 @@ pub struct Value {
     pub verdict: Badge,
     /// It is scaled from a part of the time.
     pub scaled: bool,
+    /// What it counts, if that is not what the figure does in the first run that has it.
+    pub other_unit: Option<String>,
 }
 
 /// A part of what is shown of an item.
@@ -360,6 +362,14 @@ pub struct Change {
     pub reason: String,
     /// It is as it was.
     pub quiet: bool,
+}
+
+impl Figure {
+    /// Whether its values are of one unit, so that they can be compared.
+    #[must_use]
+    pub fn has_one_unit(&self) -> bool {
+        self.values.iter().flatten().all(|value| value.other_unit.is_none())
+    }
 }
 
 impl Badge {

@@ -151,8 +151,28 @@ fn has_pmu(finished: Finished) -> Result<()> {
     Err(MachineError::Unfinished(text.to_string()).into())
 }
 
-/// Median of times.
+/// Median of times; of an even number the mean of the two in the middle.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let upper = values.len() / 2;
+    // Of an odd number both are the one in the middle.
+    let lower = values.len().saturating_sub(1) / 2;
+    f64::midpoint(values[lower], values[upper])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_mean_of_the_two_in_the_middle() {
+        for (values, expected) in [
+            (&[3.0][..], 3.0),
+            (&[4.0, 1.0], 2.5),
+            (&[9.0, 1.0, 2.0], 2.0),
+            (&[8.0, 1.0, 3.0, 2.0], 2.5),
+        ] {
+            assert_eq!(median(&mut values.to_vec()), expected, "{values:?}");
+        }
+    }
 }

@@ -145,17 +145,27 @@ impl<'a> Pair<'a> {
         let about = index.and_then(|index| new.about(index));
         let none = LimitTable::default();
         let own = about.map_or(&none, |about| &about.limits);
-        let both = state == ItemState::Both;
-        let figures = self.figures(ticks).into_iter().filter(|_| both);
-        let figures = figures.map(|pair| {
+        let figures = self.figures(ticks).into_iter().map(|pair| {
             let known = pair.new.or(pair.old);
             let limit = known.and_then(|figure| limits.find(&name, own, &figure.name));
-            pair.compare(limit, test)
+            let worse = limit.as_ref().and_then(|limit| limit.worse);
+            let mut figure = pair.compare(limit, test);
+            // What is new is not judged, but its limit already says what is worse.
+            if state != ItemState::Both {
+                figure.compared.worse = worse.unwrap_or(figure.compared.worse);
+            }
+            figure
         });
         let figures = figures.collect();
+        let (figures, first) = match state {
+            ItemState::Both => (figures, Vec::new()),
+            ItemState::Added | ItemState::Recovered => (Vec::new(), figures),
+            _ => (Vec::new(), Vec::new()),
+        };
         let kind = item.map_or("error", |item| item.kind);
         let notes = self.notes(old, new);
-        ItemCompared { name, kind, state, line: about.and_then(|one| one.line), notes, figures }
+        let line = about.and_then(|one| one.line);
+        ItemCompared { name, kind, state, line, notes, figures, first }
     }
 
     fn notes(&self, old: &Saved, new: &Saved) -> Vec<String> {

@@ -50,8 +50,11 @@ pub struct ItemCompared {
     /// What else is to be known of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Its figures.
+    /// Its figures, if it is in both.
     pub figures: Vec<FigureCompared>,
+    /// Figures of an item that only the new report has, for services that keep their own history.
+    #[serde(skip)]
+    pub first: Vec<FigureCompared>,
 }
 
 /// In which of the reports an item is.
@@ -117,6 +120,14 @@ impl Comparison {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         u8::from(self.is_worse())
+    }
+}
+
+impl ItemCompared {
+    /// The figures that the new report has, with their values.
+    pub fn of_new(&self) -> impl Iterator<Item = (&FigureCompared, f64)> {
+        let all = self.figures.iter().chain(&self.first);
+        all.filter_map(|figure| Some((figure, figure.new?)))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::primitives::plot::PlotLine;
 use crate::primitives::style::{FAINT, STRONG, paint};
 use crate::primitives::table::{Width, empty, fit};
 use comfy_table::{Cell, CellAlignment, Color, Table};
+use html_report::decimals;
 use std::fmt::Write;
 
 /// One section for each item that has some.
@@ -65,16 +66,19 @@ fn table(item: &ItemMetrics) -> Table {
     table
 }
 
+/// Decimals of a value, if it takes no more: energy of an execution is a few nanojoules.
+const DECIMALS: usize = 3;
+
 /// The value, or that there is none.
 pub(crate) fn value(row: &MetricRow) -> String {
-    row.value.map_or("-".to_string(), number)
+    row.value.map_or("-".to_string(), |value| decimals::number(value, DECIMALS))
 }
 
 /// Its least and its greatest value in a run.
 pub(crate) fn spread(row: &MetricRow) -> String {
-    match row.spread.map(|spread| spread.map(number)) {
+    match row.spread {
         Some([least, most]) if least == most => "all equal".to_string(),
-        Some([least, most]) => format!("{least} to {most}"),
+        Some(ends) => decimals::apart(&ends, DECIMALS).join(" to "),
         None => String::new(),
     }
 }
@@ -196,6 +200,19 @@ mod tests {
         let text = "shares of PERF_METRICS are known to 0.79 percent of the slots";
         assert_eq!(shares(&known(Some(0.7843))).as_deref(), Some(text));
         assert_eq!(shares(&known(None)), None);
+    }
+
+    #[test]
+    fn s3_s4_small_metrics_are_not_zero_and_those_that_vary_a_little_are_not_all_equal() {
+        let row = |value, spread| MetricRow { value, spread, ..MetricRow::default() };
+        for (one, texts) in [
+            (row(Some(1.5e-8), Some([1.25e-8, 2e-8])), ["1.50e-8", "1.25e-8 to 2.00e-8"]),
+            (row(Some(0.00015), Some([1.0, 1.0001])), ["0.00015", "1 to 1.0001"]),
+            (row(Some(0.0), Some([1e-9, 1e-9])), ["0", "all equal"]),
+            (row(Some(1.0 / 3.0), Some([0.25, 0.5])), ["0.333", "0.25 to 0.5"]),
+        ] {
+            assert_eq!([value(&one), spread(&one)], texts, "{one:?}");
+        }
     }
 
     #[test]

@@ -299,6 +299,38 @@ fn energy_has_the_prefix_that_suits_it_everywhere() {
     }
 }
 
+/// Ticks that are instructions in the one run and time in the other.
+#[test]
+fn x5_figures_of_different_units_are_not_subtracted() {
+    let document = |ticks: Option<u64>, record: &str| {
+        let json = text(&report(&[record, END]), &Context::default(), Format::Json);
+        let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["run"]["ticks_per_instruction"] = ticks.into();
+        read(json.to_string().as_bytes(), "f").unwrap()
+    };
+    let (slow, fast) = (snippet(0, "a"), snippet(0, "a").replace("12.0", "15.0"));
+    let both = [document(Some(1), &slow), document(None, &fast)];
+    let shown = page(&both, None);
+    let figure = &shown.items[0].figures[0];
+    let other = figure.values[1].as_ref().unwrap().other_unit.as_deref();
+    assert_eq!(figure.unit, "ticks of the time stamp counter; a tick is an instruction here");
+    assert_eq!(other, Some("ticks of the time stamp counter"));
+    let text = render(&both, None);
+    assert!(text.contains("different units") && !text.contains("+25.0 %"), "{text}");
+    // What the first run did not count has the unit of the other.
+    let uncounted = slow.replace(
+        r#""metrics":["#,
+        r#""uncounted":[{"event":"cycles","reason":"none"}],"metrics":["#,
+    );
+    let energy = slow.replace(r#""event":"tsc""#, r#""event":"cycles""#).replace(
+        r#","series""#,
+        r#","energy":{"unit":14,"resolution":1e-9,"ticks":[1,2],"update":9},"series""#,
+    );
+    let shown = page(&[document(None, &uncounted), document(None, &energy)], None);
+    let figure = shown.items[0].figures.iter().find(|one| one.name == "cycles").unwrap();
+    assert_eq!((&*figure.unit, figure.has_one_unit()), ("J", true));
+}
+
 #[test]
 fn x5_checks_of_several_runs_are_one_matrix() {
     let check = |name: &str, verdict: &str, seen: &str| {

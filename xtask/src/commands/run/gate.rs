@@ -57,47 +57,57 @@ impl Ready {
         wanted.then(|| crate::render::render(report, context, Format::Json))
     }
 
-    /// The page of the run together with its baseline; `None`: there is none, or the run did not end.
+    /// The page of the run together with its baseline; `None`: there is none, the run did not end, or the two cannot be
+    /// compared, which [`Self::close`] says once the report is written.
     ///
     /// # Errors
-    /// The reports cannot be compared.
+    /// The report cannot be read.
     pub(super) fn page(&mut self, text: &str, code: u8) -> Result<Option<String>> {
         let Some(old) = self.old.as_mut().filter(|_| code <= 1) else { return Ok(None) };
         let Some(document) = old.document.take() else { return Ok(None) };
-        let comparison = old.compared(text)?;
+        let Ok(comparison) = old.compared(text) else { return Ok(None) };
         let both = [document, page::read(text.as_bytes(), "this run")?];
         Ok(Some(page::render(&both, Some(&comparison))))
     }
 
-    /// Compares and keeps a report that the run ended with `code`. Returns the exit code of all.
+    /// Keeps and compares a report that the run ended with `code`. Returns the exit code of all.
+    ///
+    /// # Errors
+    /// It cannot be saved or compared; it does both as far as it can.
     pub(super) fn close(self, text: &str, code: u8, wanted: &Output) -> Result<u8> {
         if code > 1 {
             output::say("the run did not finish, so its report is neither compared nor saved");
             return Ok(code);
         }
-        let mut all = code;
-        if let Some(old) = self.old {
-            let comparison = old.compared(text)?;
-            all = all.max(comparison.exit_code());
-            // After a document of another form it would be a part of that.
-            let beside = wanted.format == Format::Table || wanted.out.is_some();
-            let width = if beside { Width::of_output() } else { Width::default() };
-            let shown = render(&comparison, CompareFormat::Table, false, width);
-            if beside {
-                output::print(&shown)?;
-            } else {
-                output::say_styled(shown.trim_end());
-            }
-        }
-        if let Some((baselines, name)) = self.keep {
+        // Before anything that may fail: a run is not lost because it cannot be compared. The old report was read before.
+        let saved = self.keep.map(|(baselines, name)| -> Result<String> {
             baselines.save(&name, text)?;
-            output::say(&format!("baseline {name}: saved in {}", baselines.path(&name).display()));
+            Ok(format!("baseline {name}: saved in {}", baselines.path(&name).display()))
+        });
+        let compared = self.old.map_or(Ok(0), |old| old.show(text, wanted));
+        if let Some(line) = saved.transpose()? {
+            output::say(&line);
         }
-        Ok(all)
+        compared.map(|all| all.max(code))
     }
 }
 
 impl Old {
+    /// Prints the comparison with a report. Returns its exit code.
+    fn show(&self, text: &str, wanted: &Output) -> Result<u8> {
+        let comparison = self.compared(text)?;
+        // After a document of another form it would be a part of that.
+        let beside = wanted.format == Format::Table || wanted.out.is_some();
+        let width = if beside { Width::of_output() } else { Width::default() };
+        let shown = render(&comparison, CompareFormat::Table, false, width);
+        if beside {
+            output::print(&shown)?;
+        } else {
+            output::say_styled(shown.trim_end());
+        }
+        Ok(comparison.exit_code())
+    }
+
     fn compared(&self, text: &str) -> Result<Comparison> {
         let new = saved::parse(text.as_bytes(), "this run")?;
         judged(&self.saved, &new, self.limits.clone(), Confidence::default().0)
@@ -112,5 +122,52 @@ pub(super) fn without_values(report: &mut Report, unasked: &[u32]) {
             let metrics = result.metrics_mut().into_iter();
             metrics.flat_map(|metric| &mut metric.series).for_each(|series| series.values = None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report of a snippet of that name.
+    fn report(name: &str) -> String {
+        let series = r#"{"min":7,"max":7,"distinct":1}"#;
+        format!(
+            r#"{{"report":1,"run":{{"source":"qemu","ticks_per_instruction":1}},"exit_code":0,"problems":[],"notes":[],
+            "foreign":[],"records":[{{"seq":0,"type":"result","item":0,"name":"{name}","verdict":"none","per":1,"runs":1,
+            "metrics":[{{"event":"tsc","min":1.0,"median":1.0,"mean":1.0,"max":1.0,"deterministic":true,
+            "series":[{series},{series}]}}],"tsc":[0,1]}}]}}"#
+        )
+    }
+
+    fn ready(folder: &std::path::Path) -> (Ready, std::path::PathBuf) {
+        let text = report("old");
+        let saved = saved::parse(text.as_bytes(), "old").unwrap();
+        let document = Some(page::read(text.as_bytes(), "old").unwrap());
+        let old = Some(Old { saved, limits: LimitsFile::default(), document });
+        let (baselines, name) = (Baselines::in_folder(folder), "new".parse().unwrap());
+        let path = baselines.path(&name);
+        (Ready { keep: Some((baselines, name)), old }, path)
+    }
+
+    #[test]
+    fn x4_a_run_that_cannot_be_compared_is_written_and_saved_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut ready, path) = ready(folder.path());
+        let text = report("other");
+        assert!(ready.page(&text, 0).unwrap().is_none());
+        let error = ready.close(&text, 0, &Output::default()).unwrap_err().to_string();
+        assert!(error.contains("other"), "{error}");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+    }
+
+    #[test]
+    fn x4_a_run_that_can_be_compared_is_drawn_beside_its_baseline() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut ready, path) = ready(folder.path());
+        let text = report("old");
+        assert!(ready.page(&text, 0).unwrap().is_some_and(|page| page.contains("this run")));
+        assert_eq!(ready.close(&text, 0, &Output::default()).unwrap(), 0);
+        assert!(path.exists());
     }
 }

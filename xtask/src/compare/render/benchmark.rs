@@ -9,7 +9,7 @@ use super::number;
 use crate::compare::{Comparison, FigureCompared, ItemCompared};
 use crate::limits::Worse;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Most characters of a benchmark's name in Bencher.
 const MAX_BENCHMARK: usize = 1024;
@@ -19,14 +19,21 @@ const MAX_MEASURE: usize = 64;
 /// Figures of the new report, with names of items of which no two are the same.
 fn figures(comparison: &Comparison) -> Vec<(String, &ItemCompared)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    let named =
-        comparison.items.iter().filter(|item| item.figures.iter().any(|one| one.new.is_some()));
+    // An item keeps its own name, even if another one's with its number would be the same.
+    let mut taken: HashSet<String> = comparison.items.iter().map(|one| one.name.clone()).collect();
+    let named = comparison.items.iter().filter(|item| item.of_new().next().is_some());
     let named = named.map(|item| {
         let number = seen.entry(&item.name).or_default();
         *number += 1;
-        match *number {
-            1 => (item.name.clone(), item),
-            number => (format!("{} ({number})", item.name), item),
+        if *number == 1 {
+            return (item.name.clone(), item);
+        }
+        loop {
+            let name = format!("{} ({number})", item.name);
+            if taken.insert(name.clone()) {
+                return (name, item);
+            }
+            *number += 1;
         }
     });
     named.collect()
@@ -35,9 +42,8 @@ fn figures(comparison: &Comparison) -> Vec<(String, &ItemCompared)> {
 pub(super) fn smaller_is_better(comparison: &Comparison) -> Value {
     let mut all = Vec::new();
     for (name, item) in figures(comparison) {
-        let judged = item.figures.iter().filter(|one| one.compared.worse == Worse::More);
-        for figure in judged {
-            let Some(value) = figure.new else { continue };
+        let judged = item.of_new().filter(|(figure, _)| figure.compared.worse == Worse::More);
+        for (figure, value) in judged {
             let mut one = json!({
                 "name": format!("{name} / {}", figure.name),
                 "unit": figure.unit,
@@ -56,9 +62,8 @@ pub(super) fn smaller_is_better(comparison: &Comparison) -> Value {
 pub(super) fn bencher(comparison: &Comparison) -> Value {
     let mut all = Map::new();
     for (name, item) in figures(comparison) {
-        let measures = item.figures.iter().filter_map(|figure| Some((figure, figure.new?)));
         let mut of_item = Map::new();
-        for (figure, value) in measures {
+        for (figure, value) in item.of_new() {
             of_item.insert(cut(&figure.name, MAX_MEASURE), metric(figure, value));
         }
         all.insert(cut(&name, MAX_BENCHMARK), Value::Object(of_item));

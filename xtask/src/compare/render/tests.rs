@@ -158,6 +158,57 @@ fn services_get_the_new_figures_under_names_of_their_own() {
     assert!(bencher.get("d").is_none(), "it has no figures: {bencher}");
 }
 
+/// The first figures of an item are where its history begins.
+#[test]
+fn services_get_the_figures_of_items_that_are_new() {
+    let old = saved(&document(vec![result(0, "a", 1.0, 1.0), error(1, "b", "snippet_fault")]));
+    let mut value = document(vec![
+        result(0, "a", 1.0, 1.0),
+        result(1, "b", 2.0, 1.0),
+        result(2, "c", 3.0, 4.0),
+    ]);
+    let limits = json!({ "loads": { "by": 0, "worse": "less" } });
+    value["run"]["job"] =
+        json!({ "name": "j", "file": "j.toml", "text": "0x1", "items": [], "limits": limits });
+    let new = saved(&value);
+    let limits = Limits { job: new.run.job.as_ref().unwrap().limits.clone(), ..Limits::default() };
+    let comparison = compare(&old, &new, &limits, 0.99).unwrap();
+    let states: Vec<ItemState> = comparison.items.iter().map(|item| item.state).collect();
+    assert_eq!(states, [ItemState::Both, ItemState::Recovered, ItemState::Added]);
+    let shown = |format| {
+        let text = render(&comparison, format, false, Width::default());
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let bencher = shown(CompareFormat::Bencher);
+    assert_eq!(bencher["b"]["tsc"], json!({ "value": 2.0 }));
+    assert_eq!(bencher["c"]["loads"], json!({ "value": 4.0 }));
+    let list = shown(CompareFormat::CustomSmallerIsBetter);
+    let names: Vec<&str> =
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a / tsc", "b / tsc", "c / tsc"], "of loads less is worse");
+    // Nothing else tells them: they were compared with nothing.
+    let json = shown(CompareFormat::Json);
+    assert_eq!(json["items"][2]["figures"], json!([]));
+    assert!(json["items"][2].get("first").is_none(), "{json}");
+    assert_eq!(summary(&comparison), "figures: 2 equal; items: 1 recovered, 1 added");
+}
+
+#[test]
+fn a_number_after_a_name_gives_no_other_items_name() {
+    let names = ["a", "a", "a (2)", "a", "a (2)"];
+    let items = names.iter().zip(0..).map(|(name, item)| result(item, name, 1.0, 1.0));
+    let one = saved(&document(items.collect()));
+    let comparison = compare(&one, &one, &Limits::default(), 0.99).unwrap();
+    let text = render(&comparison, CompareFormat::CustomSmallerIsBetter, false, Width::default());
+    let list: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let names: Vec<&str> = list
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .filter_map(|name| name.strip_suffix(" / tsc"))
+        .collect();
+    assert_eq!(names, ["a", "a (3)", "a (2)", "a (4)", "a (2) (2)"]);
+}
+
 #[test]
 fn annotations_stand_beside_the_jobs_lines() {
     let text = shown("50%: a,b\nc", CompareFormat::Annotations);

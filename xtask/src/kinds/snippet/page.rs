@@ -43,6 +43,7 @@ pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(Strin
             spread,
             verdict,
             scaled: false,
+            other_unit: None,
         };
         (metric.event.clone(), unit, value)
     };

@@ -63,23 +63,33 @@ fn with_prefix(figure: &mut Figure) {
     if figure.unit != JOULES {
         return;
     }
-    let values = figure.values.iter().flatten().filter_map(|value| value.value);
+    let is_energy = |value: &&Value| value.other_unit.is_none();
+    let values = figure.values.iter().flatten().filter(is_energy).filter_map(|value| value.value);
     let (unit, scale) = unit_of_joules(values);
     figure.unit = unit.to_string();
-    for value in figure.values.iter_mut().flatten() {
+    for value in figure.values.iter_mut().flatten().filter(|value| value.other_unit.is_none()) {
         value.value = value.value.map(|value| scale * value);
         value.range = value.range.map(|ends| ends.map(|end| scale * end));
     }
 }
 
 fn merge(item: &mut Item, entry: Entry, run: usize, runs: usize) {
-    for (name, unit, value) in entry.figures {
+    for (name, unit, mut value) in entry.figures {
         let known = item.figures.iter().position(|figure| figure.name == name);
         let known = known.unwrap_or_else(|| {
+            let unit = unit.clone();
             item.figures.push(Figure { name, unit, values: vec![None; runs] });
             item.figures.len() - 1
         });
-        item.figures[known].values[run] = Some(value);
+        let figure = &mut item.figures[known];
+        // What was not counted has no unit.
+        if value.value.is_some() && figure.unit != unit {
+            match figure.values.iter().flatten().any(|known| known.value.is_some()) {
+                true => value.other_unit = Some(unit),
+                false => figure.unit = unit,
+            }
+        }
+        figure.values[run] = Some(value);
     }
     let worse = |tone| matches!(tone, Tone::Bad) || item.verdict.text.is_empty();
     if worse(entry.verdict.tone) && !entry.verdict.text.is_empty() {
