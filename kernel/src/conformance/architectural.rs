@@ -232,7 +232,7 @@ fn basic(context: &mut Context, offer: Offer) -> Outcome {
 }
 
 fn full(context: &mut Context, _: Offer) -> Outcome {
-    let one = instructions(FORMAT);
+    let one = instructions(context, FORMAT);
     let (store, mut drain) = armed(context, FORMAT, one, [2, 2])?;
     let fit = 4096 / (8 * store.record_words());
     // As few as fill it if some records are late, so that no PMU writes past the spare ones after it.
@@ -256,7 +256,7 @@ fn full(context: &mut Context, _: Offer) -> Outcome {
 }
 
 fn enable(context: &mut Context, _: Offer) -> Outcome {
-    let one = instructions(FORMAT);
+    let one = instructions(context, FORMAT);
     let (store, mut drain) = armed(context, FORMAT, one, [64, 64])?;
     // A threshold, and nothing that switches records on.
     let off = store.index().0 & !(1 << 32);

@@ -150,6 +150,9 @@ fn mispredicted(context: &mut Context) -> Outcome {
     let mut marked = 0;
     for _ in 0..ATTEMPTS {
         let seen = records(context, kind, Ring0Code::Unpredictable)?;
+        if seen.is_empty() {
+            return Ok(Finding::fail("at least one record", "no record"));
+        }
         if seen.iter().all(|record| record.mispredicted.is_none()) {
             return Ok(Finding::skip("a misprediction flag in branch records"));
         }

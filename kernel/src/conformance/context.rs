@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use super::machine::{TestMachine, Work};
 use alloc::vec::Vec;
-use arch::pmu::errata::Erratum;
+use arch::pmu::errata::{Effect, Erratum};
 use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::window;
 use arch::pmu::workload::{Counts, Ring0Code};
@@ -172,6 +172,11 @@ impl Context<'_> {
     /// An erratum that explains wrong counts of branches.
     pub fn branches_erratum(&self) -> Option<&'static Erratum> {
         self.errata().find(|row| row.spoils_branches())
+    }
+
+    /// An erratum that explains that interrupts are missing where two counters are enabled.
+    pub fn interrupts_erratum(&self) -> Option<&'static Erratum> {
+        self.errata().find(|row| row.effect == Effect::LostInterrupts)
     }
 
     /// The processor's: the emulated PMU has its name, and not its errata.

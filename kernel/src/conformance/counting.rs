@@ -218,8 +218,12 @@ fn global_enable(context: &mut Context) -> Outcome {
         }
         let others = context.driver.programmed() & !counter.bit();
         let gate = arch::pmu::Gate::EMPTY.with(global.control, others, 0);
-        context.machine.run(&gate, Work::kernel(Ring0Code::Loop, TURNS));
+        context.machine.run(&gate, Work::kernel(Ring0Code::Loop, 20 * TURNS));
         all.equal(counter, 0, context.get(counter)?);
+        for other in context.has().generals().chain(context.has().certain_fixeds()) {
+            let is_well = other == counter || context.get(other)? > 0;
+            all.that(is_well, format_args!("{other} counted nothing without {counter}"));
+        }
     }
     Ok(all.finish())
 }
@@ -258,7 +262,7 @@ fn irperf(context: &mut Context) -> Outcome {
         *seen = context.registers().rdmsr(AMD_IRPERF).unwrap_or(0).wrapping_sub(start);
     }
     let _ = context.registers().wrmsr(AMD_HWCR, before);
-    let erratum = context.has().errata.iter().copied().find(|row| row.id == "1054");
+    let erratum = context.errata().find(|row| row.id == "1054");
     // Everything else between the two readings is the same both times.
     Ok(Finding::equal(4 * TURNS, counted[1].wrapping_sub(counted[0])).explained_by(erratum))
 }

@@ -15,7 +15,7 @@ use arch::pmu::workload::Ring0Code;
 use operation::{address, data_address, latency, outcome};
 use period::{CYCLES, OPERATIONS, count, period, valid};
 use registers::registers;
-use unit::{get, of_ops, set, tag};
+use unit::{get, of_ops, off, set, tag};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -142,12 +142,14 @@ fn interrupt(context: &mut Context) -> Outcome {
     context.deliver(Delivery::Fixed, |block, driver| {
         block.log_to(&mut log);
         block.stop_in_handler(driver)?;
-        block.sample_by(Sampling::new(period, counter.index() as u8, entry));
+        let two_writes = driver.capabilities().ibs_erratum_420;
+        let sampling = Sampling::new(period, counter.index() as u8, entry);
+        block.sample_by(sampling.clearing_maximum(two_writes));
         Ok(())
     })?;
     set(context, Unit::Op.control(), period.on())?;
     context.run(Work::kernel(Ring0Code::Loop, TURNS));
-    set(context, Unit::Op.control(), 0)?;
+    off(context, period)?;
     let block = context.machine.withdraw();
     let counted = context.get(counter)?;
     let samples = block.slot(counter.index()).overflows;

@@ -195,7 +195,9 @@ fn two_at_once(context: &mut Context) -> Outcome {
     // A processor may raise them one after the other.
     let good = overflows == [1, 1] && (1..=2).contains(&block.pmis);
     let seen = alloc::format!("{} interrupts, overflows {overflows:?}", block.pmis);
-    Ok(Finding::when(good, "one or two interrupts, overflows [1, 1]", seen))
+    let found = Finding::when(good, "one or two interrupts, overflows [1, 1]", seen);
+    let are_missing = block.pmis <= 2 && overflows.iter().all(|&seen| seen <= 1);
+    Ok(found.explained_by(context.interrupts_erratum().filter(|_| are_missing)))
 }
 
 fn latency(context: &mut Context) -> Outcome {

@@ -53,6 +53,22 @@ const KVM: &[Known] = &[
         why: "KVM drops writes of DEBUGCTL where it does not virtualise branch records",
         source: "Linux, arch/x86/kvm/svm/svm.c, svm_set_msr",
     },
+    Known {
+        hypervisor: Hypervisor::Kvm,
+        amd: true,
+        check: "lbr.mispredicted",
+        seen: "no record",
+        why: "KVM drops writes of DEBUGCTL where it does not virtualise branch records",
+        source: "Linux, arch/x86/kvm/svm/svm.c, svm_set_msr",
+    },
+    Known {
+        hypervisor: Hypervisor::Kvm,
+        amd: true,
+        check: "status.set",
+        seen: "counter 0: 0x0, not 0x1",
+        why: "KVM has the register that sets the status only since July 2025",
+        source: "Linux, \"KVM: SVM: Emulate PERF_CNTR_GLOBAL_STATUS_SET for PerfMonV2\"",
+    },
 ];
 
 /// A failure that `hypervisor` is known for, as such. `amd`: the virtual PMU is AMD's.
@@ -110,6 +126,8 @@ mod tests {
             ("pmi.latency", "-1", None, true),
             ("rdpmc.fast_mode", "ECX = 0x80000000 was accepted", kvm, false),
             ("rdpmc.fast_mode", "ECX = 0x80000001 was accepted", kvm, true),
+            ("status.set", "counter 0: 0x0, not 0x1", kvm, false),
+            ("status.set", "counter 1: 0x1, not 0x3", kvm, true),
         ] {
             assert_eq!(
                 verdict(check, seen, hypervisor, amd),

@@ -40,6 +40,8 @@ pub(super) const CHECKS: &[Check] = &[
 
 const TURNS: u64 = 200;
 const NEEDS: &str = "an event of load latency (MSR 0x3F6, from Nehalem on)";
+const NEEDS_KNOWN: &str =
+    "an event of load latency (MSR 0x3F6, from Nehalem on), and records whose encoding is known";
 /// The longest threshold, which no load of a cache line reaches.
 const LONGEST: u64 = 0xffff;
 const AUXILIARY: Selection = Selection::of(0x03, 0x82);
@@ -56,6 +58,12 @@ fn loads(context: &Context, threshold: u64) -> Option<(Counter, Selection)> {
     let extra = Some((numbers::LOAD_LATENCY, threshold));
     let one = (Counter::General(counter), Selection { extra, ..Selection::of(event, umask) });
     there.then_some(one)
+}
+
+/// The same, where what its records say of a load is known.
+fn known_loads(context: &Context, threshold: u64) -> Option<(Counter, Selection)> {
+    let is_known = context.has().memory.encoding != Encoding::Unknown;
+    loads(context, threshold).filter(|_| is_known)
 }
 
 /// The records of loads of flushed lines with a threshold, with or without the auxiliary event.
@@ -96,7 +104,9 @@ fn threshold(context: &mut Context) -> Outcome {
 
 fn latency(context: &mut Context) -> Outcome {
     const THRESHOLD: u64 = 16;
-    let Some(one) = loads(context, THRESHOLD) else { return Ok(Finding::skip(NEEDS)) };
+    let Some(one) = known_loads(context, THRESHOLD) else {
+        return Ok(Finding::skip(NEEDS_KNOWN));
+    };
     let records = records(context, one, true)?;
     let data = data(context, &records);
     let mut all = All::of("each record's latency exceeds the threshold");
@@ -109,7 +119,7 @@ fn latency(context: &mut Context) -> Outcome {
 }
 
 fn source(context: &mut Context) -> Outcome {
-    let Some(one) = loads(context, 3) else { return Ok(Finding::skip(NEEDS)) };
+    let Some(one) = known_loads(context, 3) else { return Ok(Finding::skip(NEEDS_KNOWN)) };
     let records = records(context, one, true)?;
     let data = data(context, &records);
     let words = context.has().memory;

@@ -60,18 +60,16 @@ const AHEAD: u64 = 4;
 const NEEDS: &str = "PEBS with records of formats 0 to 6";
 
 /// A counter with an event that is every instruction, and is precise.
-pub(super) fn instructions(format: Format) -> (Counter, Selection) {
+pub(super) fn instructions(context: &Context, format: Format) -> (Counter, Selection) {
     match format {
-        // INST_RETIRED.ANY_P.
-        Format::Core
-        | Format::Adaptive
-        | Format::Adaptive32
-        | Format::Snapshot
-        | Format::Architectural => (Counter::General(0), Selection::of(0xc0, 0)),
         // INST_RETIRED.PREC_DIST, which is counter 1's; on Nehalem INST_RETIRED.ANY_P, which is any one's.
-        Format::Nehalem | Format::Haswell | Format::Skylake => {
+        Format::Nehalem | Format::Haswell | Format::Skylake
+            if context.has().pebs_counters() & 1 << 1 != 0 =>
+        {
             (Counter::General(1), Selection::of(0xc0, 1))
         }
+        // INST_RETIRED.ANY_P; Silvermont and Goldmont have it, and records on counter 0 alone (`pebs::counters_of`).
+        _ => (Counter::General(0), Selection::of(0xc0, 0)),
     }
 }
 
@@ -167,7 +165,7 @@ fn registers(context: &mut Context) -> Outcome {
 }
 
 pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
-    let one = instructions(format);
+    let one = instructions(context, format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
     context.run(straight());
     let records = taken(context, &mut drain);
@@ -207,7 +205,7 @@ pub(super) fn address(context: &mut Context, format: Format) -> Outcome {
 }
 
 pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
-    let one = instructions(format);
+    let one = instructions(context, format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
     let period = period(context, &one.1);
     let stated = context.stated(Ring0Code::Straight, 1).instructions;
@@ -230,7 +228,7 @@ pub(super) fn count(context: &mut Context, format: Format) -> Outcome {
 }
 
 pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
-    let one = instructions(format);
+    let one = instructions(context, format);
     let mut all = All::of("the buffer's status bit at its threshold, and no counter's status bit");
     let enough = fewest(context, STRAIGHT_INSTRUCTIONS, period(context, &one.1));
     for (threshold, is_reached) in [(enough.min(5) as usize, true), (60, false)] {
@@ -250,7 +248,7 @@ pub(super) fn threshold(context: &mut Context, format: Format) -> Outcome {
 /// A loop in ring 3, so that the handler is not counted.
 pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
     const TURNS: u64 = 1000;
-    let (counter, event) = instructions(format);
+    let (counter, event) = instructions(context, format);
     let one = (counter, event.in_rings(Rings::USER));
     let period = period(context, &event);
     let (_store, drain) = armed(context, format, one, [16, 8])?;
@@ -300,7 +298,7 @@ pub(super) fn interrupt(context: &mut Context, format: Format) -> Outcome {
 
 fn maximum(context: &mut Context) -> Outcome {
     let Some(format) = stored(context) else { return Ok(Finding::skip(NEEDS)) };
-    let one = instructions(format);
+    let one = instructions(context, format);
     let period = period(context, &one.1);
     // Room for all but one of what an exact PMU writes, and on a processor for fewer than two runs must write.
     let stated = context.stated(Ring0Code::Straight, 1).instructions;

@@ -53,7 +53,6 @@ fn read_only_registers_fault_on_write() {
     for (model, msr) in [
         (Model::Skylake, 0x392),
         (Model::Skylake, 0x1DB),
-        (Model::Zen4, 0xC000_0300),
         (Model::Zen2, 0xC000_00E9),
         (Model::K10, 0x1DB),
         (Model::K10, 0x1DD),
@@ -63,6 +62,16 @@ fn read_only_registers_fault_on_write() {
     ] {
         let result = pmu(model).write_msr(msr, 0);
         assert_eq!(fault(result), Fault::ReadOnly { msr, value: 0 }, "{model:?}");
+    }
+}
+
+#[test]
+fn amd_ignores_a_write_of_the_global_status() {
+    let mut pmu = pmu(Model::Zen4);
+    write(&mut pmu, 0xC000_0303, 0b101);
+    for value in [0, !0b101] {
+        write(&mut pmu, 0xC000_0300, value);
+        assert_eq!(read(&mut pmu, 0xC000_0300), 0b101);
     }
 }
 

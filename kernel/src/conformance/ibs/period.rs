@@ -1,6 +1,6 @@
 //! When an operation is tagged.
 
-use super::unit::{look, of_ops, seen, set, tag};
+use super::unit::{look, of_ops, off, seen, tag};
 use super::{LONG, NEEDS, features};
 use crate::conformance::check::{All, Finding, Outcome};
 use crate::conformance::context::Context;
@@ -102,7 +102,7 @@ pub(super) fn valid(context: &mut Context) -> Outcome {
     let first = look(context, period, 0, work)?;
     context.run(Work::kernel(Ring0Code::NotTaken, LONG));
     let second = seen(context, Unit::Op)?;
-    set(context, Unit::Op.control(), 0)?;
+    off(context, period)?;
     let mut all = All::of("the sample is valid, and does not change until software clears it");
     all.that(first.control & Unit::Op.valid() != 0, format_args!("{:#x}", first.control));
     all.same("the control register", first.control, second.control);

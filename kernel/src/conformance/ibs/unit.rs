@@ -70,6 +70,16 @@ pub(super) fn tag(
     work: Work,
 ) -> Result<Seen, PmuError> {
     let seen = look(context, period, start, work);
-    set(context, period.unit().control(), 0)?;
+    off(context, period)?;
     seen
+}
+
+/// Switches the unit off, as family 10h needs it ([`Period::off_in_two`]).
+pub(super) fn off(context: &mut Context, period: Period) -> Result<(), PmuError> {
+    let control = period.unit().control();
+    let [first, last] = period.off_in_two();
+    if context.has().ibs_erratum_420 {
+        set(context, control, first)?;
+    }
+    set(context, control, last)
 }

@@ -3,6 +3,7 @@
 use super::super::machine::{TestMachine, Work};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
+use arch::pmu::ibs::Unit;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, sampled, service};
 use arch::pmu::workload::{Ring0Code, Ring3Code, STRAIGHT_INSTRUCTIONS, calls_sites};
 use arch::pmu::{Gate, Registers, window};
@@ -21,6 +22,9 @@ const fn physical(linear: u64) -> u64 {
     linear + 0x4000_0000
 }
 
+/// What a register reads, from what the model's does.
+type Altered = fn(u64) -> u64;
+
 pub struct Host {
     pub pmu: Pmu,
     block: ControlBlock,
@@ -34,6 +38,12 @@ pub struct Host {
     stray: Option<String>,
     /// Does not say that it is emulated, so that it is taken for a processor.
     pub unmarked: bool,
+    /// What leaf 1 says in EAX, in place of the model's.
+    pub signature: Option<u32>,
+    /// A register that reads otherwise than the model's.
+    pub altered: Option<(Msr, Altered)>,
+    /// Writes that switched a unit of IBS off and left its maximum count in the same write.
+    pub at_once: u32,
 }
 
 impl Host {
@@ -49,7 +59,21 @@ impl Host {
             rip: 0,
             stray: None,
             unmarked: false,
+            signature: None,
+            altered: None,
+            at_once: 0,
         }
+    }
+
+    /// A write; whether it succeeded.
+    fn wrote(&mut self, msr: u32, value: u64) -> Result<(), Absent> {
+        let unit = [Unit::Fetch, Unit::Op].into_iter().find(|unit| unit.control().0 == msr);
+        if let (Some(unit), Ok(before)) = (unit, self.pmu.read_msr(msr)) {
+            const MAXIMUM: u64 = 0xffff;
+            let off = before & !value & unit.enable() != 0;
+            self.at_once += u32::from(off && before & MAXIMUM != 0);
+        }
+        Registers::wrmsr(&mut self.pmu, Msr(msr), value)
     }
 
     fn advance(&mut self, delta: &Delta) {
@@ -280,18 +304,24 @@ impl Registers for Host {
                 [0x4000_0101, part(b"bare"), part(b"coun"), part(b"tPMU")]
             }
             0x4000_0101 if !self.unmarked => [self.pmu.model() as u32, 0, 0, 0],
-            _ => return Registers::cpuid(&self.pmu, leaf, subleaf),
+            _ => {
+                let seen = Registers::cpuid(&self.pmu, leaf, subleaf);
+                let eax = self.signature.filter(|_| leaf == 1).unwrap_or(seen.eax);
+                return CpuIdResult { eax, ..seen };
+            }
         };
         CpuIdResult { eax, ebx, ecx, edx }
     }
 
     fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
         self.pmu.set_time(self.tsc);
-        Registers::rdmsr(&mut self.pmu, msr)
+        let value = Registers::rdmsr(&mut self.pmu, msr)?;
+        let altered = self.altered.filter(|(one, _)| *one == msr);
+        Ok(altered.map_or(value, |(_, read)| read(value)))
     }
 
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
-        Registers::wrmsr(&mut self.pmu, msr, value)
+        self.wrote(msr.0, value)
     }
 
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
@@ -304,7 +334,7 @@ impl Raw for Host {
         self.pmu.read_msr(msr).unwrap_or(0)
     }
     fn wrmsr(&mut self, msr: u32, value: u64) {
-        let _ = self.pmu.write_msr(msr, value);
+        let _ = self.wrote(msr, value);
     }
     fn unmask(&mut self) {
         self.masked = false;

@@ -1,4 +1,5 @@
 use super::*;
+use arch::pmu::numbers;
 use std::collections::BTreeSet;
 
 #[test]
@@ -91,5 +92,120 @@ fn k1_a_processor_that_is_as_exact_as_the_emulated_pmu_fails_no_check() {
         let (made, suite) = suite_on(&mut host, &all());
         let failed = named(&made, CheckVerdict::Fail);
         assert_eq!((suite.emulated, failed), (false, vec![]), "{model:?}");
+    }
+}
+
+/// The checks that `pattern` names, on a model that is taken for a processor of that signature.
+fn on_signature(
+    model: Model,
+    signature: u32,
+    fault: Option<Mutation>,
+    pattern: &'static str,
+) -> (Host, Vec<Made>) {
+    let mut host = Host::new(model);
+    (host.unmarked, host.signature) = (true, Some(signature));
+    host.pmu.set_mutation(fault);
+    host.pmu.reset();
+    let (made, _) = suite_on(&mut host, &only(pattern));
+    (host, made)
+}
+
+fn only(pattern: &'static str) -> Conformance<'static> {
+    Conformance { checks: vec![Cow::Borrowed(pattern)], ..all() }
+}
+
+/// Family 6 model 5Ch; family 17h models 1 and 31h.
+const GOLDMONT: u32 = 0x5_06c9;
+const ZEN_1: u32 = 0x80_0f11;
+const ZEN_2: u32 = 0x83_0f10;
+
+#[test]
+fn k1_where_counter_0_alone_has_pebs_the_checks_use_it() {
+    let (_, made) = on_signature(Model::Skylake, GOLDMONT, None, "pebs.*");
+    let passed = named(&made, CheckVerdict::Pass);
+    for name in ["pebs.address", "pebs.count", "pebs.threshold", "pebs.interrupt", "pebs.maximum"] {
+        assert!(passed.contains(&name), "{name}: {made:?}");
+    }
+}
+
+#[test]
+fn k1_what_a_record_says_of_a_load_is_checked_where_its_encoding_is_known() {
+    for (signature, verdict) in [(GOLDMONT, CheckVerdict::Skip), (0x5_06e3, CheckVerdict::Pass)] {
+        for name in ["pebs.latency", "pebs.data_source"] {
+            let (_, made) = on_signature(Model::Skylake, signature, None, name);
+            assert_eq!(made[0].verdict, verdict, "{signature:#x}: {made:?}");
+        }
+    }
+}
+
+#[test]
+fn k1_erratum_1023_explains_missing_interrupts_of_two_counters() {
+    for (name, fault) in
+        [("pmi.two_at_once", Mutation::LostPmi), ("freeze.by_software", Mutation::PmiDropped)]
+    {
+        let verdict = |signature| {
+            let (_, made) = on_signature(Model::Zen2, signature, Some(fault), name);
+            made[0].verdict
+        };
+        let seen = [ZEN_1, ZEN_2].map(verdict);
+        assert_eq!(seen, [CheckVerdict::KnownErratum, CheckVerdict::Fail], "{name}");
+    }
+    // It explains neither missing interrupts of one counter, nor missing instructions.
+    for (name, fault) in
+        [("pmi.each_counter", Mutation::LostPmi), ("freeze.by_software", Mutation::AllStandStill)]
+    {
+        let (_, made) = on_signature(Model::Zen2, ZEN_1, Some(fault), name);
+        assert_eq!(made[0].verdict, CheckVerdict::Fail, "{made:?}");
+    }
+}
+
+#[test]
+fn k1_reserved_bits_of_amds_status_are_not_compared() {
+    let mut host = Host::new(Model::Zen4);
+    host.altered = Some((numbers::AMD_GLOBAL_STATUS, |value| value | 1 << 20 | 1 << 60));
+    host.pmu.reset();
+    let (made, suite) = suite_on(&mut host, &only("status.*"));
+    assert_eq!((suite.passed, suite.failed), (4, 0), "{made:?}");
+}
+
+#[test]
+fn k1_checks_of_ibs_switch_the_unit_of_family_10h_off_in_two_writes() {
+    let mut host = Host::new(Model::K10);
+    host.pmu.reset();
+    let (made, suite) = suite_on(&mut host, &only("ibs.*"));
+    assert_eq!((host.at_once, suite.failed), (0, 0), "{made:?}");
+    // The others have no need of it.
+    let mut host = Host::new(Model::Zen2);
+    host.pmu.reset();
+    suite_on(&mut host, &only("ibs.*"));
+    assert!(host.at_once > 0);
+}
+
+#[test]
+fn x12_kvm_without_the_register_that_sets_the_status_is_known() {
+    let (made, _) = suite(Model::Zen4, Some(Mutation::StatusSetIgnored), &only("status.set"));
+    let finding = Finding::fail(&made[0].expected, &made[0].seen);
+    let finding = known::explain(finding, &made[0].name, Some(Hypervisor::Kvm), true);
+    assert_eq!(finding.verdict, CheckVerdict::KnownBehaviour, "{made:?}");
+}
+
+#[test]
+fn x12_kvm_that_records_no_branch_is_known() {
+    let (made, _) = suite(Model::Zen2, Some(Mutation::LbrNeverRecords), &only("lbr.mispredicted"));
+    let finding = Finding::fail(&made[0].expected, &made[0].seen);
+    let finding = known::explain(finding, &made[0].name, Some(Hypervisor::Kvm), true);
+    assert_eq!(finding.verdict, CheckVerdict::KnownBehaviour, "{made:?}");
+}
+
+#[test]
+fn k1_no_erratum_excuses_the_emulated_pmu() {
+    let name = "amd.instructions_retired_counter";
+    for (unmarked, verdict) in [(true, CheckVerdict::KnownErratum), (false, CheckVerdict::Fail)] {
+        let mut host = Host::new(Model::Zen2);
+        (host.unmarked, host.signature) = (unmarked, Some(ZEN_1));
+        host.altered = Some((numbers::AMD_IRPERF, |_| 0));
+        host.pmu.reset();
+        let (made, _) = suite_on(&mut host, &only(name));
+        assert_eq!(made[0].verdict, verdict, "{made:?}");
     }
 }

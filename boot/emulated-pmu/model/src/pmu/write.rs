@@ -76,10 +76,14 @@ impl Pmu {
                 }
                 self.fixed_control = value;
             }
-            Register::GlobalStatus => match self.is(Mutation::StatusWriteAccepted) {
-                true => self.status = value,
-                false => return Err(Fault::ReadOnly { msr, value }),
-            },
+            Register::GlobalStatus => {
+                if self.is(Mutation::StatusWriteAccepted) {
+                    self.status = value;
+                } else if self.spec().intel().is_some() {
+                    return Err(Fault::ReadOnly { msr, value });
+                }
+                // AMD ignores it (PPR; Linux, `kvm_pmu_set_msr`).
+            }
             Register::Capabilities | Register::GlobalInUse | Register::InstructionsRetired => {
                 return Err(Fault::ReadOnly { msr, value });
             }
