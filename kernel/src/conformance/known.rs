@@ -112,6 +112,16 @@ mod tests {
         }
     }
 
+    /// With its check and what that sees; the guide has the sign of a minus.
+    #[test]
+    fn x12_the_guide_lists_what_kvm_is_known_for() {
+        let guide = include_str!("../../../docs/guide/virtual-pmus.md").replace('−', "-");
+        for known in KVM {
+            let row = alloc::format!("\n| `{}` | {} |", known.check, known.seen);
+            assert!(guide.contains(&row), "{row}");
+        }
+    }
+
     #[test]
     fn x12_what_kvm_is_not_known_for_fails_there_too() {
         let kvm = Some(Hypervisor::Kvm);
