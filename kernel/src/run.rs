@@ -1,8 +1,8 @@
 //! The loop over a job's items.
 //!
 //! `kinds` has one module for each kind of item, and the one match over them; `failure` is what an item ends in that gives no
-//! result, `judge` whether it passed; [`core_kinds`] divides items among the kinds of core of a hybrid package. What all this
-//! asks of the machine is [`Machine`].
+//! result, `judge` whether it passed; [`core_kinds`] divides items among the kinds of core of a hybrid package; [`silence`] is how
+//! long an item may give no sign of life. What all this asks of the machine is [`Machine`].
 
 pub mod core_kinds;
 mod failure;
