@@ -133,6 +133,12 @@ impl Guest {
         if self.event.is_some() { Ring::Kernel } else { self.ring() }
     }
 
+    /// Whether the PMU counts or records anything of whoever runs.
+    pub fn is_counted(&self) -> bool {
+        let needs = &self.needs;
+        needs.bulk | needs.stepped != 0 || needs.free_running || needs.branch_records
+    }
+
     /// Whether each change of ring must be seen while instructions are counted. Branch records say in which ring they
     /// ended.
     pub fn tells_rings_apart(&self) -> bool {

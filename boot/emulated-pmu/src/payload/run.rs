@@ -41,6 +41,10 @@ pub fn run(guest: &mut Guest) -> ! {
     let shift = guest.calibration.shift;
     loop {
         processors::turns::take(guest);
+        if !guest.is_counted() {
+            // No alarm rings where nothing is counted, and no counter floods the guest: an NMI that waits comes now.
+            guest.nmi_not_before = 0;
+        }
         nested_guest::poll(guest);
         let way = way(guest);
         match way {
@@ -98,8 +102,7 @@ fn way(guest: &mut Guest) -> Way {
     if waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
-    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
-        guest.nmi_not_before = 0;
+    if !guest.is_counted() {
         return Way::Free;
     }
     // It steps itself, or continues without a breakpoint, which might be the hypervisor's, who needs none with a plugin.

@@ -44,7 +44,16 @@ extern "C" fn nops() {
 
 /// On a processor such NMIs leave room for the interrupted code, so that it ends; here as well, after a few of them.
 pub fn run(unit: &Unit) {
-    let bits = INSTRUCTIONS | USER | KERNEL | INTERRUPT;
+    let seen = over(unit, INSTRUCTIONS | USER | KERNEL | INTERRUPT, nops);
+    line!("case storm.ended 1 1");
+    // Several in a row before any room is left, and not one for each instruction.
+    line!("case storm.many {} 1", u64::from(seen > 8));
+    line!("case storm.not_each {} 1", u64::from(seen < 20 * NOPS));
+    line!("storm: {seen} NMIs");
+}
+
+/// The NMIs while `code` runs, with an event of so many bits.
+pub fn over(unit: &Unit, bits: u64, code: extern "C" fn()) -> u64 {
     let preset = 0u64.wrapping_sub(PERIOD) & (u64::MAX >> (64 - unit.width));
     unit.program(bits, preset);
     let clear = unit.status.map_or(0, |(_, clear)| clear);
@@ -57,12 +66,7 @@ pub fn run(unit: &Unit) {
     SEEN.store(0, Relaxed);
     apic_write(LVTPC, NMI);
     let (switch, on) = unit.switch(bits);
-    call(switch, on, nops as *const () as u64);
+    call(switch, on, code as *const () as u64);
     COUNTER.store(0, Relaxed);
-    let seen = SEEN.load(Relaxed);
-    line!("case storm.ended 1 1");
-    // Several in a row before any room is left, and not one for each instruction.
-    line!("case storm.many {} 1", u64::from(seen > 8));
-    line!("case storm.not_each {} 1", u64::from(seen < 20 * NOPS));
-    line!("storm: {seen} NMIs");
+    SEEN.load(Relaxed)
 }

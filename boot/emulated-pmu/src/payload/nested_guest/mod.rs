@@ -12,7 +12,6 @@ pub mod leave;
 mod maps;
 pub mod merge;
 
-use super::clock;
 use super::guest::{Guest, IF};
 use super::processors;
 use super::svm::SVME;
@@ -226,10 +225,7 @@ fn features(guest: &mut Guest) -> Features {
 /// Before anything else is done for the guest: leaves the nested one, if something waits that ends it.
 pub fn poll(guest: &mut Guest) {
     let Some(inner) = &guest.svm.inner else { return };
-    let nmi = guest.nmi_pending
-        && guest.svm.gif
-        && !inner.nmi_blocked
-        && guest.nmi_not_before <= clock::now();
+    let nmi = guest.nmi_pending && guest.svm.gif && !inner.nmi_blocked && guest.nmi_in() == 0;
     let own = guest.vmcb.rflags & IF != 0 && !guest.in_shadow();
     let pending = Pending {
         event: guest.event,

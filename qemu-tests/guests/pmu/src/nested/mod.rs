@@ -8,6 +8,7 @@ mod intercepts;
 mod paging;
 mod permissions;
 mod refusals;
+mod storm;
 
 use crate::pmu::{INSTRUCTIONS, KERNEL, USER, Unit, write};
 use crate::{case, line};
@@ -89,6 +90,7 @@ pub fn run(unit: &Unit) {
     permissions::run(unit);
     events::run(unit);
     devices::run(unit);
+    storm::run(unit);
     paging::run(unit);
     line!("nested done");
 }
