@@ -135,8 +135,12 @@ fn enter(page: u64, vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     stopper.armed.store(!vcpu.limits.is_empty() && state().stops(), Ordering::Relaxed);
     if !vcpu.limits.is_empty() {
         // The first block looks for itself.
-        let slack = vcpu.limits.slack(&vcpu.sums, &Bound::default(), most).unwrap_or(0);
-        *vcpu.word(SPENT) = ALARM - slack.min(ALARM);
+        let slack = vcpu.limits.slack(&vcpu.sums, &Bound::default(), most);
+        if slack.is_none() {
+            // The lead that the hypervisor knows was that of other events, or blocks have become longer since: it is to step.
+            state().stop(vcpu.index);
+        }
+        *vcpu.word(SPENT) = slack.map_or(0, |slack| ALARM - slack.min(ALARM));
     }
 }
 

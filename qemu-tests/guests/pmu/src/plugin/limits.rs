@@ -54,6 +54,10 @@ pub fn run() {
         exact(left, bits(&[Load]), false);
         exact(left, bits(&[Load, Store, Locked]), false);
     }
+    // Fewer are left than a block has: the first run makes the plugin know that block, and the second ends before it.
+    for left in [3, 3, 7] {
+        exact_over(straight(), left, bits(&[Load]), false);
+    }
     // Nothing reaches it.
     let test = of();
     NMIS.store(0, Relaxed);
@@ -87,12 +91,27 @@ fn of() -> Test {
     .at(loops)
 }
 
+/// Eight loads in one block, and RET.
+fn straight() -> Test {
+    use Occurrence::{Load, Return};
+    Test::new("straight", &[(Load, 8 + 1), (Return, 1)], 0).with(area(0)).at(eight_loads)
+}
+
+#[unsafe(naked)]
+extern "C" fn eight_loads() {
+    naked_asm!(".rept 8", "mov rax, [rdi]", ".endr", "ret")
+}
+
 /// Runs up to a limit. `exactly`: the sum is `left` then; else it is no more, and the rest is less than a block's lead.
 fn exact(left: u64, selection: u64, exactly: bool) {
+    exact_over(of(), left, selection, exactly);
+}
+
+fn exact_over(test: Test, left: u64, selection: u64, exactly: bool) {
     SEEN.store(0, Relaxed);
     NMIS.store(0, Relaxed);
     SELECTION.store(selection, Relaxed);
-    let counted = of().limited(&[Limit { selection: 1, left: 1 << 40 }, Limit { selection, left }]);
+    let counted = test.limited(&[Limit { selection: 1, left: 1 << 40 }, Limit { selection, left }]);
     crate::line!("case limit.{left}.{selection:x}.nmis {} 1", NMIS.load(Relaxed));
     crate::line!("case limit.{left}.{selection:x}.stopped {} 1", counted.stopped);
     let seen = SEEN.load(Relaxed);
