@@ -140,10 +140,10 @@ pub fn halt(guest: &mut Guest, interruptible: bool) {
 pub fn doze(guest: &mut Guest, interruptible: bool) {
     // With interrupts on it is a system's idle loop, which other processors wake by the write alone.
     let (status, wait) = if interruptible { (Status::Halted, 0) } else { (Status::Dozes, DOZE) };
-    idle(guest, interruptible, status, Some(tsc() + (wait << guest.calibration.shift)));
+    idle(guest, interruptible, status, Some(clock::now() + (wait << guest.calibration.shift)));
 }
 
-/// `due`: the machine's time at which it is to have a turn.
+/// `due`: when it is to have a turn, in the time of [`now_of`].
 fn idle(guest: &mut Guest, interruptible: bool, status: Status, due: Option<u64>) {
     let Some(shared) = shared() else { return };
     // What came while others had their turn.
@@ -165,8 +165,9 @@ fn pass(shared: &Startup, own: Status, guest: &mut Guest) {
     set_status(shared, index(), own);
     for (one, place) in statuses.iter_mut().enumerate().take(count) {
         let processor = &shared.processors[one];
-        let is_due = processor.due.load(SeqCst) <= tsc();
-        *place = status(shared, one).when_due(is_due);
+        let status = status(shared, one);
+        let is_due = processor.due.load(SeqCst) <= now_of(status);
+        *place = status.when_due(is_due);
         called |= u64::from(is_due || processor.called.load(SeqCst) != 0) << one;
     }
     let now = round(shared);
@@ -188,6 +189,11 @@ fn pass(shared: &Startup, own: Status, guest: &mut Guest) {
         }
     }
     wait(shared);
+}
+
+/// A timer rings by the machine's clock; who dozes looks again after so many instructions of the guest's.
+fn now_of(status: Status) -> u64 {
+    if status == Status::Dozes { clock::now() } else { tsc() }
 }
 
 fn round(shared: &Startup) -> Round {
