@@ -61,6 +61,15 @@ impl Pmu {
         Ok(Effects { replan: !storage, needs: self.needs(), forward })
     }
 
+    /// Whether the guest gets #GP(0) for such a WRMSR.
+    #[must_use]
+    pub fn refuses(&self, msr: u32, value: u64) -> bool {
+        // Some registers are refused for what others hold, so the write is tried. The copy is cheaper than the needs after it.
+        let mut copy = self.clone();
+        let written = copy.find(msr).and_then(|register| Ok(copy.write(register, msr, value)?));
+        matches!(written, Err(MsrError::GeneralProtection(_)))
+    }
+
     /// Puts into a register what software before the guest has left there, a counter's value with all of its bits, and a status
     /// that software cannot write. What the register does not hold of it is dropped.
     ///

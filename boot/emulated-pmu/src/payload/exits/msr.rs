@@ -5,7 +5,7 @@ use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
 use crate::payload::system_call::SYSENTER_CS;
 use crate::payload::{clock, events, ibs, nested_guest, port, retire, statistics};
-use pmu_model::{MsrError, Ring, Silence, msr};
+use pmu_model::{Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
 const EFER_BITS: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 11 | 1 << 14;
@@ -77,10 +77,7 @@ fn is_allowed(guest: &mut Guest, number: u32, value: u64) -> bool {
         }
         VM_CR => nested_guest::may_write_vm_cr(guest, value),
         VM_HSAVE_PA => nested_guest::may_write_save_area(guest, value),
-        _ => !matches!(
-            guest.counting.peek().clone().write_msr(number, value),
-            Err(MsrError::GeneralProtection(_))
-        ),
+        _ => !guest.counting.peek().refuses(number, value),
     }
 }
 
