@@ -109,6 +109,24 @@ fn i3_nmis_that_come_faster_than_they_are_handled_leave_room_for_the_code() {
 }
 
 #[test]
+fn i3_hlt_ends_with_the_nmi_that_it_waits_for() {
+    on_every_model("halted", 2 * 32);
+}
+
+/// Where the guest's time is its own, HLT lasts as long as the timer was set to, and nothing of the hypervisor's.
+#[test]
+fn i7_hlt_takes_the_time_that_the_local_apics_timer_was_set_to() {
+    for model in models() {
+        let names = each_way(ways_on(model), |counting| Guest {
+            pmu_options: Some(format!("pmu={} clock=guest shift=0", model.spec().name)),
+            icount: Icount::Shift(0),
+            ..guest(model, "halted_timer", counting)
+        });
+        assert_eq!(names.len(), 2 * 3, "{model:?}");
+    }
+}
+
+#[test]
 fn i3_as_many_interrupts_as_overflows_over_20_000() {
     many("some", both_ways().into_iter().take(1).collect());
 }

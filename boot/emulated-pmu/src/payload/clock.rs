@@ -57,10 +57,10 @@ pub fn now() -> u64 {
     if is_own() { NOW.load(Ordering::Relaxed) } else { tsc() }
 }
 
-/// The guest has left, and ran for so long.
-pub fn leave(ticks: u64) {
+/// The guest has left at `left`, the machine's time, and ran for so long.
+pub fn leave(ticks: u64, left: u64) {
     pass(ticks);
-    LEFT.store(tsc(), Ordering::Relaxed);
+    LEFT.store(left, Ordering::Relaxed);
 }
 
 /// The machine's time when the guest left.

@@ -129,7 +129,7 @@ pub unsafe fn calibrate(
             let mut registers =
                 Registers { rcx: ITERATIONS, rsi: code as u64, rdi: NOWHERE, ..Default::default() };
             // SAFETY: the block describes a guest that executes the code above with our own tables.
-            let ticks = unsafe { enter(&raw mut registers, vmcb, alarm_ns) };
+            let ticks = unsafe { enter(&raw mut registers, vmcb, alarm_ns) }.ticks;
             if vmcb.exit_code != expected || !ticks.is_multiple_of(1 << shift) {
                 super::debug::line(format_args!(
                     "exit {:#x} instead of {expected:#x} after {ticks} ticks",

@@ -24,8 +24,21 @@ pub struct Registers {
     pub r15: u64,
 }
 
-/// Runs the guest until its next exit. Returns how far the TSC advanced from just before VMRUN to just after it:
-/// the guest's instructions, and a fixed number of our own that [`super::icount`] measures.
+/// Instructions from the exit to the RDTSC after it, which is one of them: PUSH, 14 MOVs, POP, MOV.
+pub const AFTER_EXIT: u64 = 18;
+
+/// How long the guest ran.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Ran {
+    /// How far the TSC advanced from just before VMRUN to just after it: the guest's instructions, and a fixed number of our own
+    /// that [`super::icount`] measures.
+    pub ticks: u64,
+    /// The TSC [`AFTER_EXIT`] instructions after the exit.
+    pub left: u64,
+}
+
+/// Runs the guest until its next exit.
 ///
 /// With `alarm_ns` other than 0 the alarm clock is set to ring not later than so many nanoseconds of the TSC after it is
 /// read, a fixed number of instructions before VMRUN, which is measured as well.
@@ -37,7 +50,7 @@ pub unsafe extern "sysv64" fn enter(
     registers: *mut Registers,
     vmcb: *mut Vmcb,
     alarm_ns: u64,
-) -> u64 {
+) -> Ran {
     naked_asm!(
         "push rbx",
         "push rbp",
@@ -106,6 +119,7 @@ pub unsafe extern "sysv64" fn enter(
         "rdtsc",
         "shl rdx, 32",
         "or rax, rdx",
+        "mov rdx, rax",
         "pop rcx",
         "sub rax, rcx",
         "pop rsi",

@@ -60,7 +60,9 @@ impl Timer {
     /// Before an instruction is stepped: it stands still, or rings at once if its time has come.
     pub fn step(&mut self, shift: u8) {
         match self.held {
-            Some(setting) if setting.deadline <= clock::now() => self.release(),
+            Some(setting) if setting.deadline <= clock::now() => {
+                self.release();
+            }
             None if !self.idle && clock::is_own() => self.hold(shift),
             _ => {}
         }
@@ -111,19 +113,21 @@ impl Timer {
         self.held = setting;
     }
 
-    /// It runs again.
-    pub fn release(&mut self) {
+    /// It runs again. The machine's time from which on it does, if it stood still.
+    pub fn release(&mut self) -> Option<u64> {
         self.idle = false;
-        let Some(setting) = self.held.take() else { return };
-        let Some(timer) = lapic::timer() else { return };
+        let setting = self.held.take()?;
+        let timer = lapic::timer()?;
         let left = setting.deadline.saturating_sub(clock::now()) >> timer.shift;
         let initial = left.saturating_sub(BEYOND).clamp(1, u64::from(u32::MAX)) as u32;
         let made = if setting.period.is_some() { MADE_ONE_SHOT } else { 0 };
         let lvt = timer.lvt & !(lapic::PERIODIC | MADE_ONE_SHOT) | made;
+        let begun = tsc();
         lapic::set_timer(&timer, lvt, initial);
         let at = tsc();
         let rings = at + ((u64::from(initial) + BEYOND) << timer.shift);
         self.armed = Some(Armed { setting, lvt, initial, at, rings });
+        Some(begun)
     }
 }
 

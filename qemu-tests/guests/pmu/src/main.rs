@@ -9,6 +9,7 @@
 mod code;
 mod counts;
 mod debug;
+mod halted;
 mod handlers;
 mod interrupted;
 mod machine;
@@ -70,6 +71,8 @@ fn main(info: &'static mut BootInfo) -> ! {
         "some" => overflow::some(&unit),
         "storm" => storm::run(&unit),
         "once" => once::run(&unit),
+        "halted" => halted::nmis(&unit),
+        "halted_timer" => halted::timer(&unit),
         "interrupted" => interrupted::run(&unit),
         "stepped" => stepped::run(&unit),
         "debug" => debug::run(&unit),

@@ -19,6 +19,8 @@ pub static COUNTER: AtomicU64 = AtomicU64::new(0);
 static PRESET: AtomicU64 = AtomicU64::new(0);
 static CLEAR: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
+/// Where the last one came.
+pub static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
 
 /// Clears the status, unmasks the entry in the local APIC, and arms the counter again.
 #[unsafe(naked)]
@@ -26,13 +28,14 @@ pub extern "C" fn on_nmi() {
     naked_asm!(
         "push rax", "push rcx", "push rdx",
         "inc qword ptr [rip + {seen}]",
+        "mov rax, [rsp + 24]", "mov [rip + {interrupted}], rax",
         "mov ecx, [rip + {clear}]", "jrcxz 2f",
         "mov eax, 1", "xor edx, edx", "wrmsr",
         "2:",
         "movabs rax, {lvtpc}", "mov dword ptr [rax], {nmi}",
         "mov ecx, [rip + {counter}]", "mov eax, [rip + {preset}]", "mov edx, [rip + {preset} + 4]", "wrmsr",
         "pop rdx", "pop rcx", "pop rax", "iretq",
-        seen = sym SEEN, clear = sym CLEAR, counter = sym COUNTER, preset = sym PRESET,
+        seen = sym SEEN, interrupted = sym INTERRUPTED, clear = sym CLEAR, counter = sym COUNTER, preset = sym PRESET,
         lvtpc = const apic(LVTPC), nmi = const NMI,
     )
 }

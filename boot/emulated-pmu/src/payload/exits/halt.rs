@@ -8,9 +8,9 @@ use crate::payload::{clock, events, processors, retire, tables};
 pub fn handle(guest: &mut Guest, bytes: u64) {
     retire::plain(guest, None);
     guest.skip(bytes);
-    // Here the machine's time is the guest's.
-    guest.timer.release();
-    let begun = tsc();
+    // From here on the machine's time is the guest's; its timer has run while the hypervisor came here.
+    guest.timer.step(guest.calibration.shift);
+    let mut begun = guest.timer.release().unwrap_or_else(tsc);
     let interruptible = events::is_interruptible(guest);
     let nmi_comes = |guest: &Guest| guest.awaits_nmi();
     let waits = |guest: &Guest| interruptible && !guest.waiting.is_empty();
@@ -19,11 +19,16 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
             processors::turns::halt(guest, interruptible);
         } else {
             tables::wait(interruptible);
+            let now = tsc();
+            clock::pass(now.wrapping_sub(begun));
+            begun = now;
         }
         events::take_what_came(guest);
     }
-    if !processors::are_shared() {
-        clock::pass(tsc().wrapping_sub(begun));
+    if guest.event.is_none() && nmi_comes(guest) && !waits(guest) {
+        // It was to leave room for code that runs; now there is none until it comes.
+        clock::pass(guest.nmi_not_before.saturating_sub(clock::now()));
+        guest.nmi_not_before = 0;
     }
 }
 

@@ -1,10 +1,11 @@
 //! The guest runs until its next exit, and the plugin is told.
 
 use super::Guest;
+use crate::payload::icount::Calibration;
 use crate::payload::nested_guest;
 use crate::payload::plugin::Left;
 use crate::payload::port::{tsc, write_debug_7};
-use crate::payload::switch;
+use crate::payload::switch::{self, AFTER_EXIT, Ran};
 use crate::payload::{clock, events, statistics};
 use core::arch::asm;
 use emulated_pmu::control::enterable_code_segment;
@@ -53,7 +54,7 @@ impl Guest {
         }
         let entered = tsc();
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
-        let ticks =
+        let Ran { ticks, left } =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
         if opens {
             // SAFETY: GIF is still 0.
@@ -67,7 +68,9 @@ impl Guest {
             self.waiting.insert(vector);
         }
         statistics::exit(self.vmcb.exit_code, entered.wrapping_sub(clock::left()), ticks);
-        clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
+        let Calibration { overhead, shift, .. } = self.calibration;
+        let own = overhead << shift;
+        clock::leave(ticks.saturating_sub(own), left.wrapping_sub(AFTER_EXIT << shift));
         let instructions = self.calibration.instructions(ticks);
         instructions.wrapping_add(self.tell_exit(ring))
     }
