@@ -1,5 +1,5 @@
 //! Random programs under the emulated PMU: what it counts is the same however it counts, to the last event, and so is what
-//! the programs do. A thousand of them: a hundred on each of ten models, each with its own.
+//! the programs do. A hundred on each model, each with its own.
 //!
 //! `cargo run -p qemu-tests --example random_programs -- smaller 916..917 --model zen4` makes one that differs smaller.
 
@@ -66,62 +66,43 @@ fn all_programs_can_be_written_down() {
     }
 }
 
-/// Programs of a model in the suite: a thousand in all, each model with its own.
+/// Programs of a model in the suite: each has its own.
 const EACH: u64 = 100;
 
 fn hundred(model: Model) {
-    let place = models().position(|other| other == model).expect("one of ten") as u64;
+    let place = models().position(|other| other == model).expect("a model with a PMU") as u64;
     equal(model, place * EACH..(place + 1) * EACH);
 }
 
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_core2() {
-    hundred(Model::Core2);
+macro_rules! on_each {
+    ($($name:ident: $model:ident),* $(,)?) => {
+        /// No model is left out.
+        #[test]
+        fn random_programs_run_on_all_models() {
+            assert_eq!([Model::None, $(Model::$model),*], Model::ALL);
+        }
+
+        $(#[test]
+        fn $name() {
+            hundred(Model::$model);
+        })*
+    };
 }
 
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_nehalem() {
-    hundred(Model::Nehalem);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_haswell() {
-    hundred(Model::Haswell);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_skylake() {
-    hundred(Model::Skylake);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_icelake() {
-    hundred(Model::IceLake);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_sapphirerapids() {
-    hundred(Model::SapphireRapids);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_arrowlake() {
-    hundred(Model::ArrowLake);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_k10() {
-    hundred(Model::K10);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_zen2() {
-    hundred(Model::Zen2);
-}
-
-#[test]
-fn counts_of_1_000_random_programs_are_those_of_stepping_100_on_zen4() {
-    hundred(Model::Zen4);
+on_each! {
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_core2: Core2,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_nehalem: Nehalem,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_haswell: Haswell,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_skylake: Skylake,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_icelake: IceLake,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_sapphirerapids: SapphireRapids,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_arrowlake: ArrowLake,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_k10: K10,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_zen2: Zen2,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_zen4: Zen4,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_goldencove: GoldenCove,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_gracemont: Gracemont,
+    counts_of_1_000_random_programs_are_those_of_stepping_100_on_cougarcove: CougarCove,
 }
 
 #[test]
