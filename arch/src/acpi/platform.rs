@@ -6,6 +6,7 @@ use super::power_off;
 use super::processors::{self, Listed};
 use super::remapping;
 use super::reset::Reset;
+use super::root::leads_to_table;
 use super::serial;
 use crate::memory::layout;
 use crate::pci::segments::Segment;
@@ -13,8 +14,8 @@ use crate::time::PmTimer;
 use crate::uart::Place;
 use acpi::AcpiTables;
 use acpi::address::AddressSpace;
-use acpi::sdt::Signature;
 use acpi::sdt::fadt::Fadt;
+use acpi::sdt::{SdtHeader, Signature};
 use alloc::vec::Vec;
 
 /// What the firmware needs of the tables, read once.
@@ -61,6 +62,9 @@ impl Platform {
     /// Adds what is read from the tables' bytes.
     fn with_bytes(mut self, tables: &AcpiTables<Access>) -> Self {
         for (address, header) in tables.table_headers() {
+            if !leads_to_table(address, header.length) {
+                continue;
+            }
             let length = header.length as usize;
             let at = (layout::PHYSICAL as usize + address) as *const u8;
             // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
@@ -90,6 +94,9 @@ impl Platform {
         // SAFETY: passed on.
         let Some(tables) = (unsafe { tables(rsdp) }) else { return };
         for (address, header) in tables.table_headers() {
+            if !leads_to_table(address, header.length) {
+                continue;
+            }
             let at = (layout::PHYSICAL as usize + address) as *const u8;
             // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
             each(address, unsafe { core::slice::from_raw_parts(at, header.length as usize) });
@@ -146,8 +153,10 @@ impl Platform {
 pub unsafe fn near(rsdp: u64, apic_id: u32) -> Option<Near> {
     // SAFETY: passed on.
     let tables = unsafe { tables(rsdp) }?;
-    let mut headers = tables.table_headers();
-    let (address, header) = headers.find(|(_, header)| header.signature == Signature::SRAT)?;
+    let is_srat = |(address, header): &(usize, SdtHeader)| {
+        header.signature == Signature::SRAT && leads_to_table(*address, header.length)
+    };
+    let (address, header) = tables.table_headers().find(is_srat)?;
     let at = (layout::PHYSICAL as usize + address) as *const u8;
     // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
     Near::read(unsafe { core::slice::from_raw_parts(at, header.length as usize) }, apic_id)

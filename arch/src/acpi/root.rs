@@ -24,6 +24,16 @@ pub fn list(rsdp: &[u8; RSDP_BYTES]) -> Option<(u8, u64)> {
     (rsdp.starts_with(SIGNATURE) && list.1 != 0).then_some(list)
 }
 
+/// Bytes of the header that all tables begin with (5.2.6).
+const HEADER_BYTES: u32 = 36;
+
+/// Whether an entry of the list, and the length in the header that lies there, are those of a table. Some firmware leaves null entries,
+/// and what lies at address 0 is no table (ACPICA, `acpi_tb_parse_root_table`, `tbutils.c`).
+#[must_use]
+pub const fn leads_to_table(entry: usize, length: u32) -> bool {
+    entry != 0 && length >= HEADER_BYTES
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +59,15 @@ mod tests {
         let mut other = rsdp(2, 0x7fe0_0000, 0x7fe0_1000);
         other[0] = b'X';
         assert_eq!(list(&other), None);
+    }
+
+    #[test]
+    fn i7_a_null_entry_is_no_table_whatever_lies_at_address_0() {
+        // What a BIOS leaves there: the first vectors of its interrupt table.
+        assert!(!leads_to_table(0, 0xf000_ff53));
+        let tables = [0x7fe0_1000, 0, 0x7fe0_2000, 0].into_iter();
+        let read: Vec<usize> = tables.filter(|&entry| leads_to_table(entry, 244)).collect();
+        assert_eq!(read, [0x7fe0_1000, 0x7fe0_2000]);
+        assert_eq!([35, 36].map(|length| leads_to_table(0x7fe0_1000, length)), [false, true]);
     }
 }
