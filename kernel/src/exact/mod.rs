@@ -16,7 +16,7 @@ pub mod tally;
 pub mod tracker;
 
 pub use filter::Qualifier;
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Site};
 pub use report::measure;
 pub use tally::Tally;
 pub use tracker::{Processor, Tracker};

@@ -366,16 +366,44 @@ fn what_cannot_be_stepped_over_is_refused_by_name() {
     ] {
         let traps: [Stop; 2] = [(0, nothing), (1, nothing)];
         let refusal = track(body, 1, &Filter::default(), &traps).1;
-        let expected = Refusal::Unsteppable { opcode: opcode.into(), offset: 1 };
+        let expected = Refusal::Unsteppable { opcode: opcode.into(), site: Site::Body(1) };
         assert_eq!(refusal, Some(expected));
     }
     let traps: [Stop; 3] = [(0, nothing), (0x500, nothing), (0x501, nothing)];
     // jmp rax
     let refusal = track(&[0xff, 0xe0], 1, &Filter::default(), &traps).1;
-    assert_eq!(refusal, Some(Refusal::Outside(CODE + 1 + 0x500)));
+    let refusal = refusal.expect("it left");
+    assert_eq!(refusal, Refusal::Outside(Site::Body(0)));
+    let text = "the snippet left for code outside of itself, from byte 0 of the body";
+    assert_eq!(refusal.to_string(), text);
     let traps: [Stop; 2] = [(0, nothing), (0x2, nothing)];
-    let refusal = track(&[0x90; 4], 1, &Filter::default(), &traps).1;
-    assert_eq!(refusal, Some(Refusal::Lost { from: CODE + 1, to: CODE + 3 }));
+    let refusal = track(&[0x90; 4], 1, &Filter::default(), &traps).1.expect("it got lost");
+    assert_eq!(refusal, Refusal::Lost(Site::Body(0)));
+    let text =
+        "lost the snippet's trace: from byte 0 of the body it went on elsewhere, without a branch";
+    assert_eq!(refusal.to_string(), text);
+}
+
+/// The place has no address that depends on where the code was emitted; that of compiled code is its image's.
+#[test]
+fn what_is_refused_around_the_body_or_in_a_program_is_not_said_to_be_in_the_body() {
+    let (emitted, mut code) = emitted(&[0x90], 1);
+    code[0] = 0xf4;
+    let filter = Filter::default();
+    let qualifier = Qualifier::new(&filter, POINTERS).unwrap();
+    let program = [0x90, 0x0f, 0x05];
+    let refused = |tracker: Tracker, rip| {
+        let mut tracker = tracker;
+        let mut frame = TrapFrame { rip, ..TrapFrame::default() };
+        assert_eq!(tracker.trap(&mut frame, &mut Made::default()), Next::Leave);
+        tracker.refusal.expect("it was refused").to_string()
+    };
+    let text = "exact mode cannot step over `hlt` at code around the body";
+    assert_eq!(refused(Tracker::new(&emitted, &code, &qualifier, LIMIT), CODE), text);
+    let tracker = Tracker::new(&emitted, &code, &qualifier, LIMIT);
+    let tracker = tracker.calling(vec![(0x1_0000, &program)]);
+    let text = "exact mode cannot step over `syscall` at 0x10001 of the program";
+    assert_eq!(refused(tracker, 0x1_0001), text);
 }
 
 /// Hypervisors that forget the trap after CPUID do not matter.

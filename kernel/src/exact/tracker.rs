@@ -5,7 +5,7 @@
 //! its addresses. An instruction that faults makes no trap and is not counted.
 
 use super::tally::Accesses;
-use super::{Qualifier, Refusal, Tally};
+use super::{Qualifier, Refusal, Site, Tally};
 use crate::snippet::{Emitted, fault};
 use alloc::vec::Vec;
 use arch::step::{Next, TRAP_FLAG};
@@ -39,6 +39,8 @@ pub struct Tracker<'a> {
     /// The body has begun.
     inside: bool,
     pending: Pending,
+    /// The instruction that was executed last.
+    last: u64,
     factory: InstructionInfoFactory,
     steps: u64,
     /// Most of them.
@@ -53,8 +55,8 @@ pub struct Tracker<'a> {
 enum Pending {
     /// Nothing of ours.
     Nothing,
-    /// Bytes at this address that do not belong to the function, or are not instruction: it faults, most likely.
-    Unknown(u64),
+    /// Bytes that do not belong to the function, or are no instruction: it faults, most likely.
+    Unknown,
     Known(Seen),
 }
 
@@ -86,6 +88,7 @@ impl<'a> Tracker<'a> {
             refusal: None,
             inside: false,
             pending: Pending::Nothing,
+            last: emitted.function.start,
             factory: InstructionInfoFactory::new(),
             steps: 0,
             limit,
@@ -122,7 +125,7 @@ impl<'a> Tracker<'a> {
         self.steps += 1;
         match core::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => {}
-            Pending::Unknown(at) => return Err(Refusal::Outside(at)),
+            Pending::Unknown => return Err(Refusal::Outside(self.site(self.last))),
             Pending::Known(mut seen) => {
                 self.finish(&mut seen, frame, processor)?;
                 if matches!(seen.kind, Kind::Repeated(_)) && frame.rip == seen.instruction.ip() {
@@ -156,7 +159,7 @@ impl<'a> Tracker<'a> {
         }
         let bits = fault::bits(frame);
         let Some(instruction) = self.decode(rip, bits) else {
-            self.pending = Pending::Unknown(rip);
+            self.pending = Pending::Unknown;
             return self.limit().map(Some);
         };
         let kind = step::kind(&instruction);
@@ -228,7 +231,19 @@ impl<'a> Tracker<'a> {
 
     fn unsteppable(&self, instruction: &Instruction) -> Refusal {
         let opcode = super::name(instruction.mnemonic());
-        Refusal::Unsteppable { opcode, offset: self.offset(instruction.ip()).unwrap_or(0) }
+        Refusal::Unsteppable { opcode, site: self.site(instruction.ip()) }
+    }
+
+    /// Where the code at `rip` is. Its address in the arena would be another one with other options, and says nothing.
+    fn site(&self, rip: u64) -> Site {
+        match (self.offset(rip), self.program.is_empty()) {
+            (Some(offset), true) => Site::Body(offset),
+            // What calls it is emitted code.
+            (Some(address), false) if !self.emitted.function.contains(&rip) => {
+                Site::Program(address)
+            }
+            _ => Site::Around,
+        }
     }
 
     /// Whether the instruction at `rip` is the snippet's: not that of the code around it.
@@ -307,8 +322,9 @@ impl<'a> Tracker<'a> {
         let (from, to) = (instruction.ip(), behind.rip);
         let is_branch = step::branch(instruction, behind, pmu_model::Ring::Kernel).is_some();
         if !is_branch && to != instruction.next_ip() {
-            return Err(Refusal::Lost { from, to });
+            return Err(Refusal::Lost(self.site(from)));
         }
+        self.last = from;
         if self.counts(from) {
             let offset = self.offset(from);
             self.tally.retire(self.qualifier, instruction, offset, behind, accesses);
