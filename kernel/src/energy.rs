@@ -137,8 +137,8 @@ pub struct Sizes<'a> {
     pub intervals: [&'a Interval; 2],
     /// Executions by which a run of the one differs from one of the other.
     pub executions: u64,
-    /// Runs of each.
-    pub runs: u32,
+    /// Runs in each, those among them that were made again: they took energy as the others did.
+    pub runs: [u32; 2],
 }
 
 /// The figures of a snippet. What cannot be told from what the registers move by at once goes to `uncounted`.
@@ -146,12 +146,13 @@ pub struct Sizes<'a> {
 pub fn metrics(
     had: &[Had],
     meters: Meters,
-    sizes: [Option<Result<Interval, Still>>; 2],
-    (executions, runs): (u64, u32),
+    sizes: [(Option<Result<Interval, Still>>, u32); 2],
+    executions: u64,
     uncounted: &mut Vec<Uncounted>,
 ) -> Vec<Metric> {
     let Ok(source) = meters else { return Vec::new() };
-    let [Some(small), Some(large)] = sizes else { return Vec::new() };
+    let [(Some(small), few), (Some(large), many)] = sizes else { return Vec::new() };
+    let runs = [few, many];
     let mut all: Vec<Metric> = Vec::new();
     for (index, one) in had.iter().enumerate() {
         let figure = match (&small, &large) {
@@ -199,8 +200,11 @@ fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result
     let [small, large] = sizes.intervals.map(|interval| &interval.parts()[index]);
     let (unit, register) = place(one.wanted.domain, source)?;
     late(sizes.intervals)?;
-    let units = large.units() as f64 - small.units() as f64;
-    let step = (small.step + large.step) as f64;
+    let [few, many] = sizes.runs.map(|runs| u64::from(runs.max(1)));
+    // What the smaller size would have taken in as many runs as the larger one; a unit less is within the resolution.
+    let in_as_many = |small: u64| small.saturating_mul(many) / few;
+    let units = large.units() as f64 - in_as_many(small.units()) as f64;
+    let step = (in_as_many(small.step) + large.step) as f64;
     let [ticks, longer] = sizes.intervals.map(Interval::ticks);
     let update = sizes.intervals[1].update();
     if units.abs() <= step {
@@ -213,7 +217,7 @@ fn metric(one: &Had, index: usize, source: &dyn Source, sizes: &Sizes) -> Result
             large.step
         ));
     }
-    let per = (sizes.executions.saturating_mul(sizes.runs.into())).max(1) as f64;
+    let per = sizes.executions.saturating_mul(many).max(1) as f64;
     let [value, resolution] = [units, step].map(|units| joules(units, unit) / per);
     let series = [small, large].map(|part: &Part| statistics::series(&[part.units()], false));
     Ok(Metric {

@@ -1,11 +1,19 @@
 //! Figures of energy by the register-level model, whose rule is known.
 
 use super::*;
+use crate::snippet::events::{Counted, Plan};
+use crate::snippet::measure::tests::nop;
+use crate::snippet::measure::{Runner, measure};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use arch::call::Trap;
 use arch::msr::Msr;
 use arch::pmu::Registers as _;
 use arch::pmu::energy::Energy;
 use pmu_model::model::energy::{UPDATE, WRAP};
 use pmu_model::{Host, Model, Mutation, Pmu, Timing};
+use protocol::job::Snippet;
+use protocol::record::Fault;
 
 /// A machine of 1 GHz whose clock continues by 100 ns at each look.
 struct Made {
@@ -58,17 +66,18 @@ fn had_of(texts: &[&str]) -> Vec<Had> {
     wanted(texts).into_iter().map(|wanted| Had { wanted, shared: shared.clone() }).collect()
 }
 
-/// Both code sizes, which take so many updates.
+/// Both code sizes, so many runs of which take so many updates.
 fn both(
     machine: &mut Made,
     had: &[Had],
     updates: [u64; 2],
-) -> [Option<Result<Interval, Still>>; 2] {
+    runs: u32,
+) -> [(Option<Result<Interval, Still>>, u32); 2] {
     updates.map(|updates| {
         let mut interval = begin(had, Ok(&mut *machine)).unwrap().unwrap();
         machine.time += updates << UPDATE;
         interval.end(machine);
-        Some(Ok(interval))
+        (Some(Ok(interval)), runs)
     })
 }
 
@@ -76,9 +85,9 @@ fn both(
 fn s4_a_figure_is_in_joules_of_an_execution_over_a_wrap() {
     let mut machine = Made::new(Model::Skylake);
     let had = had_of(&["energy-pkg", "power/energy-ram/"]);
-    let sizes = both(&mut machine, &had, [10, 30]);
+    let sizes = both(&mut machine, &had, [10, 30], 2);
     let mut uncounted = Vec::new();
-    let metrics = metrics(&had, Ok(&mut machine), sizes, (1000, 2), &mut uncounted);
+    let metrics = metrics(&had, Ok(&mut machine), sizes, 1000, &mut uncounted);
     assert_eq!(uncounted, []);
     let [package, memory] = &metrics[..] else { panic!("{metrics:?}") };
     // 20 updates of 2^-6 J for 2,000 executions; both ends may be off by an update.
@@ -98,9 +107,9 @@ fn s4_a_figure_is_in_joules_of_an_execution_over_a_wrap() {
 fn s4_what_is_too_short_is_said_and_no_figure() {
     let mut machine = Made::new(Model::Zen4);
     let had = had_of(&["energy-pkg"]);
-    let sizes = both(&mut machine, &had, [3, 5]);
+    let sizes = both(&mut machine, &had, [3, 5], 10);
     let mut uncounted = Vec::new();
-    let made = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
+    let made = metrics(&had, Ok(&mut machine), sizes, 1, &mut uncounted);
     assert_eq!(made, []);
     let [one] = &uncounted[..] else { panic!("{uncounted:?}") };
     let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register changes by 1024 at once, every 1050 us";
@@ -209,9 +218,9 @@ fn s4_a_snippet_has_no_sum_without_one_of_its_packages() {
     let mut machine = Made { packages: true, ..Made::new(Model::Zen4) };
     let had = had(&wanted(&["energy-pkg"]), Ok(&mut machine), &mut Vec::new());
     let mut of = |updates| {
-        let sizes = both(&mut machine, &had, updates);
+        let sizes = both(&mut machine, &had, updates, 10);
         let mut uncounted = Vec::new();
-        let all = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
+        let all = metrics(&had, Ok(&mut machine), sizes, 1, &mut uncounted);
         (all.len(), uncounted.len())
     };
     assert_eq!(of([10, 30]), (2, 0));
@@ -224,8 +233,8 @@ fn s4_figures_that_the_processor_filters_say_so() {
     let mut machine = Made::new(Model::Skylake);
     let figure = |machine: &mut Made| {
         let had = had_of(&["energy-pkg"]);
-        let sizes = both(machine, &had, [10, 30]);
-        let metrics = metrics(&had, Ok(machine), sizes, (100, 10), &mut Vec::new());
+        let sizes = both(machine, &had, [10, 30], 10);
+        let metrics = metrics(&had, Ok(machine), sizes, 100, &mut Vec::new());
         metrics[0].counting.clone().unwrap().remarks
     };
     assert!(figure(&mut machine).is_empty());
@@ -235,4 +244,57 @@ fn s4_figures_that_the_processor_filters_say_so() {
     machine.energy = Energy::probe(&mut pmu).unwrap();
     assert!(figure(&mut machine)[0].contains("IA32_MISC_PACKAGE_CTLS[0]"));
     assert!(meters(&machine.energy).iter().all(|one| one.filtered));
+}
+
+/// Runs of [`nop`] on [`Made`], each of which takes an update for a copy and one more.
+struct Disturbed {
+    made: Made,
+    copies: u64,
+    /// Times that each run of the larger size is made again, and those that were.
+    repeats: [u32; 2],
+}
+
+impl Runner for Disturbed {
+    fn prepare(&mut self, _: &Snippet) -> Rc<Plan> {
+        Rc::new(Plan { energy: wanted(&["energy-pkg"]), ..Plan::default() })
+    }
+    fn program(&mut self, _: &[Counted]) -> Result<(), (usize, String)> {
+        Ok(())
+    }
+    fn load(&mut self, _: &Snippet, copies: u64) {
+        self.copies = copies;
+    }
+    fn load_once(&mut self, _: &Snippet) {}
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        let again = if self.copies > nop("x").unroll.into() { self.repeats[0] } else { 0 };
+        self.repeats[1] += again;
+        self.made.time += (1 + self.copies) * u64::from(1 + again) << UPDATE;
+        Ok(self.copies)
+    }
+    fn counts(&self) -> &[u64] {
+        &[]
+    }
+    fn meters(&mut self) -> Meters<'_> {
+        Ok(&mut self.made)
+    }
+    fn take_smi_repeats(&mut self) -> u32 {
+        core::mem::take(&mut self.repeats[1])
+    }
+    fn explain(&self, _: &Trap, _: &Snippet) -> Fault {
+        Fault::default()
+    }
+}
+
+/// The run and its repetitions take energy, and it is divided by all of them.
+#[test]
+fn s4_runs_that_were_made_again_do_not_add_to_the_energy_of_an_execution() {
+    for repeats in [0, 1, 3] {
+        let made = Made::new(Model::Skylake);
+        let mut runner = Disturbed { made, copies: 0, repeats: [repeats, 0] };
+        let measured = measure(&mut runner, &nop("x")).unwrap();
+        let [_, package] = &measured.metrics[..] else { panic!("{measured:?}") };
+        // An update of 2^-6 J for each copy.
+        let difference = (package.value.median * 64.0 - 1.0).abs();
+        assert!(difference < 0.02, "{repeats}: {package:?}");
+    }
 }

@@ -168,6 +168,11 @@ pub trait Runner {
         0
     }
 
+    /// Runs that were made again because of such an interrupt, since the last call: they count nothing, but took energy.
+    fn take_smi_repeats(&mut self) -> u32 {
+        0
+    }
+
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
 }
@@ -251,7 +256,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
         unwatched += u32::from(runner.is_unwatched());
         let metered = if index == 0 { &energy[..] } else { &[] };
-        let (metrics, came, intervals) =
+        let (metrics, came, metered_runs) =
             one_pass(runner, snippet, (&counted, &apart), metered, warmup, &mut within)
                 .map_err(Unmeasured::Fault)?;
         smis += came;
@@ -274,8 +279,8 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
                 false => numbered.push((number, metric)),
             }
         }
-        let per = (executions(snippet), snippet.runs);
-        let used = energy::metrics(metered, runner.meters(), intervals, per, &mut uncounted);
+        let per = executions(snippet);
+        let used = energy::metrics(metered, runner.meters(), metered_runs, per, &mut uncounted);
         numbered.extend(used.into_iter().map(|metric| (usize::MAX, metric)));
     }
     for pass in records {
@@ -333,8 +338,8 @@ struct Runs {
     used: Metered,
 }
 
-/// Energy in all runs of a code size, if any was requested.
-type Metered = Option<Result<Interval, Still>>;
+/// Energy in all runs of a code size, if any was requested, and how many runs took it.
+type Metered = (Option<Result<Interval, Still>>, u32);
 
 /// The TSC's metric, then those of the events; the system management interrupts of the runs that count; and what was `metered` of
 /// each code size. `warmup`: runs before the first warm-up.
@@ -404,13 +409,14 @@ fn runs(
         && let Some(ended) = runner.run_bare([warmup, snippet.runs.into()], &mut values[0], within)
     {
         ended.map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
-        return Ok(Runs { values, smis: runner.take_smis(), used: None });
+        return Ok(Runs { values, smis: runner.take_smis(), used: (None, 0) });
     }
-    let mut used: Metered = None;
+    let mut used = None;
     for run in 0..warmup + u64::from(snippet.runs) {
         if run == warmup {
             // Those of the warm-up change no figure.
             runner.take_smis();
+            runner.take_smi_repeats();
             used = energy::begin(metered, runner.meters());
         }
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
@@ -438,7 +444,8 @@ fn runs(
     {
         used.end(source);
     }
-    Ok(Runs { values, smis: runner.take_smis(), used })
+    let made = snippet.runs.saturating_add(runner.take_smi_repeats());
+    Ok(Runs { values, smis: runner.take_smis(), used: (used, made) })
 }
 
 #[cfg(test)]

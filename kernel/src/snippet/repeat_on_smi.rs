@@ -7,6 +7,8 @@ pub struct Repeated<T> {
     pub result: T,
     /// What came into that one all the same.
     pub came: u64,
+    /// How many were made before it, which do not count.
+    pub repeats: u32,
 }
 
 /// Makes a run by `run`, and again while `count` moves meanwhile, at most `repeats` times more. `count` is asked through
@@ -20,15 +22,15 @@ pub fn repeat_on_smi<M, T, E>(
     count: impl Fn(&M) -> u64,
     mut run: impl FnMut(&mut M) -> Result<T, E>,
 ) -> Result<Repeated<T>, E> {
-    let mut left = repeats;
+    let mut made = 0;
     loop {
         let before = count(machine);
         let result = run(machine)?;
         let came = count(machine).wrapping_sub(before);
-        if came == 0 || left == 0 {
-            return Ok(Repeated { result, came });
+        if came == 0 || made == repeats {
+            return Ok(Repeated { result, came, repeats: made });
         }
-        left -= 1;
+        made += 1;
     }
 }
 
@@ -51,10 +53,10 @@ mod tests {
 
     #[test]
     fn x2_a_run_is_repeated_until_nothing_comes_or_as_often_as_allowed() {
-        assert_eq!(repeated(3, 0), Repeated { result: 1, came: 0 });
-        assert_eq!(repeated(3, 2), Repeated { result: 3, came: 0 });
-        assert_eq!(repeated(3, 9), Repeated { result: 4, came: 2 });
-        assert_eq!(repeated(0, 9), Repeated { result: 1, came: 2 });
+        assert_eq!(repeated(3, 0), Repeated { result: 1, came: 0, repeats: 0 });
+        assert_eq!(repeated(3, 2), Repeated { result: 3, came: 0, repeats: 2 });
+        assert_eq!(repeated(3, 9), Repeated { result: 4, came: 2, repeats: 3 });
+        assert_eq!(repeated(0, 9), Repeated { result: 1, came: 2, repeats: 0 });
         let failing = |made: &mut Made| Err::<(), _>(made.0);
         assert_eq!(repeat_on_smi(&mut Made(5, 0), 3, |made| made.1, failing), Err(5));
     }

@@ -34,6 +34,8 @@ pub struct Asked {
     pub unqualified: Option<String>,
     /// System management interrupts in runs that count.
     pub smis: u32,
+    /// Runs that such an interrupt came into, and that were made again.
+    pub smi_repeats: u32,
     /// How far the registers moved that are read around a run, as two's complement.
     moved: [u64; MAX_MSRS],
     /// Bits that were ever set in them.
@@ -53,6 +55,7 @@ impl Asked {
             qualifiers: None,
             unqualified: None,
             smis: 0,
+            smi_repeats: 0,
             moved: [0; MAX_MSRS],
             seen: [0; MAX_MSRS],
             msr_names: Vec::new(),

@@ -217,6 +217,10 @@ impl Runner for Target<'_> {
         core::mem::take(&mut self.asked.smis)
     }
 
+    fn take_smi_repeats(&mut self) -> u32 {
+        core::mem::take(&mut self.asked.smi_repeats)
+    }
+
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         self.counting.prepare(snippet, self.machine, None)
     }
@@ -263,6 +267,7 @@ impl Runner for Target<'_> {
             repeat_on_smi(self, repeats, |target| target.asked.controls.smi_count(), Self::once)?;
         self.asked.smis =
             self.asked.smis.saturating_add(repeated.came.try_into().unwrap_or(u32::MAX));
+        self.asked.smi_repeats = self.asked.smi_repeats.saturating_add(repeated.repeats);
         Ok(repeated.result)
     }
 
