@@ -20,21 +20,25 @@ pub(crate) struct Running {
     /// Whether it trapped.
     trapped: AtomicBool,
     trap: Mutex<Option<Trap>>,
+    /// Its code runs: the exit is a place to continue at when its time is up.
+    runs: AtomicBool,
 }
 
 impl Running {
     /// None runs.
     pub(crate) const fn none() -> Self {
-        Self { exit: AtomicU64::new(0), trapped: AtomicBool::new(false), trap: Mutex::new(None) }
+        Self {
+            exit: AtomicU64::new(0),
+            trapped: AtomicBool::new(false),
+            trap: Mutex::new(None),
+            runs: AtomicBool::new(false),
+        }
     }
 }
 
-/// The code of a call runs: its exit is a place to continue at when its time is up. One processor runs foreign code.
-static RUNS: AtomicBool = AtomicBool::new(false);
-
-/// Whether the code of a call runs.
-pub(crate) fn runs() -> bool {
-    RUNS.load(Ordering::Relaxed)
+/// Whether the code of a call runs on the processor that `frame` is of.
+pub(crate) fn runs(frame: &TrapFrame) -> bool {
+    Processor::of_frame(frame).call.runs.load(Ordering::Relaxed)
 }
 
 /// How a call ended early.
@@ -121,9 +125,9 @@ impl Function {
         call: impl FnOnce(u64),
     ) -> Result<(), Box<Trap>> {
         running.exit.store(self.exit, Ordering::Relaxed);
-        RUNS.store(true, Ordering::Relaxed);
+        running.runs.store(true, Ordering::Relaxed);
         call(self.entry);
-        RUNS.store(false, Ordering::Relaxed);
+        running.runs.store(false, Ordering::Relaxed);
         // The exit is a way back only as long as nothing has been pushed over the return address.
         running.exit.store(0, Ordering::Relaxed);
         // SAFETY: the values that were in force when the call began.

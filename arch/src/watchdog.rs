@@ -18,6 +18,7 @@ use crate::interrupts;
 use crate::msr::{self, Msr};
 use crate::pmu::driver::Write;
 use crate::pmu::{Capabilities, Counter, Driver, Fault, PmuError, Registers, Selection};
+use crate::smp::{self, Processor};
 use crate::time::tsc;
 use crate::trap::{TrapFrame, exception};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -49,8 +50,8 @@ pub struct Watchdog {
     off: Write,
 }
 
-/// What the handler works with: one processor runs foreign code.
-struct Armed {
+/// What the handler works with, on each processor.
+pub(crate) struct Armed {
     register: AtomicU32,
     preset: AtomicU64,
     left: AtomicU64,
@@ -70,7 +71,7 @@ struct Armed {
 
 impl Armed {
     /// Nothing is watched.
-    const fn idle() -> Self {
+    pub(crate) const fn idle() -> Self {
         Self {
             register: AtomicU32::new(0),
             preset: AtomicU64::new(0),
@@ -87,8 +88,6 @@ impl Armed {
         }
     }
 }
-
-static ARMED: Armed = Armed::idle();
 
 /// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
 /// Clocks not Halted, PMCx076 (AMD PPR).
@@ -185,6 +184,15 @@ impl Watchdog {
     /// # Safety
     /// The counter must still be programmed as by [`Watchdog::program`], the interrupt table loaded, the APIC on.
     pub unsafe fn watch<R>(&self, code: impl FnOnce() -> R) -> R {
+        // SAFETY: the caller's promise.
+        handling(|| unsafe { self.watch_here(code) })
+    }
+
+    /// The same on one of several processors that run within [`handling`].
+    ///
+    /// # Safety
+    /// As for [`Watchdog::watch`], on the processor whose counter it is.
+    pub unsafe fn watch_here<R>(&self, code: impl FnOnce() -> R) -> R {
         // SAFETY: the registers took such values when the counter was programmed.
         unsafe { self.start() };
         let result = code();
@@ -194,20 +202,19 @@ impl Watchdog {
     }
 
     unsafe fn start(&self) {
-        let relaxed = Ordering::Relaxed;
-        ARMED.register.store(self.register.0, relaxed);
-        ARMED.preset.store(self.preset, relaxed);
-        ARMED.left.store(self.stretches - 1, relaxed);
-        ARMED.again.store(self.again, relaxed);
-        ARMED.tries.store(TRIES, relaxed);
-        ARMED.deadline.store(tsc::now().saturating_add(self.limit), relaxed);
+        let (relaxed, armed) = (Ordering::Relaxed, &smp::this().armed);
+        armed.register.store(self.register.0, relaxed);
+        armed.preset.store(self.preset, relaxed);
+        armed.left.store(self.stretches - 1, relaxed);
+        armed.again.store(self.again, relaxed);
+        armed.tries.store(TRIES, relaxed);
+        armed.deadline.store(tsc::now().saturating_add(self.limit), relaxed);
         let [status, clear] = self.status.unwrap_or([Msr(0); 2]);
-        ARMED.status.store(status.0, relaxed);
-        ARMED.clear.store(clear.0, relaxed);
-        ARMED.mask.store(self.mask, relaxed);
-        ARMED.off_register.store(self.off.msr, relaxed);
-        ARMED.off_value.store(self.off.value, relaxed);
-        interrupts::set_handler(exception::NMI.0, Some(on_nmi));
+        armed.status.store(status.0, relaxed);
+        armed.clear.store(clear.0, relaxed);
+        armed.mask.store(self.mask, relaxed);
+        armed.off_register.store(self.off.msr, relaxed);
+        armed.off_value.store(self.off.value, relaxed);
         apic::write(Register::LvtPmc, MODE_NMI);
         // SAFETY: the caller's promise.
         unsafe {
@@ -225,7 +232,6 @@ impl Watchdog {
             }
         }
         apic::write(Register::LvtPmc, LVT_MASK);
-        interrupts::set_handler(exception::NMI.0, second::at_rest());
     }
 
     /// Whether NMIs of this counter arrive at all: lets it overflow.
@@ -236,31 +242,40 @@ impl Watchdog {
     pub unsafe fn works(&self) -> bool {
         /// How long the overflow is waited for: far more cycles, even for a hypervisor.
         const ROUNDS: u32 = 100_000;
-        let before = ARMED.seen.load(Ordering::Relaxed);
+        let armed = &smp::this().armed;
+        let before = armed.seen.load(Ordering::Relaxed);
         // SAFETY: the caller's promise; nothing foreign runs, so the handler only counts.
         unsafe {
             Self { preset: self.near, stretches: 1, limit: 0, ..*self }.watch(|| {
                 (0..ROUNDS).any(|_| {
                     core::hint::spin_loop();
-                    ARMED.seen.load(Ordering::Relaxed) != before
+                    armed.seen.load(Ordering::Relaxed) != before
                 })
             })
         }
     }
 }
 
+/// Runs `work`, in which processors watch their calls: the handler of NMIs is one for all of them.
+pub fn handling<R>(work: impl FnOnce() -> R) -> R {
+    interrupts::set_handler(exception::NMI.0, Some(on_nmi));
+    let result = work();
+    interrupts::set_handler(exception::NMI.0, second::at_rest());
+    result
+}
+
 fn on_nmi(frame: &mut TrapFrame) {
-    let relaxed = Ordering::Relaxed;
+    let (relaxed, armed) = (Ordering::Relaxed, &Processor::of_frame(frame).armed);
     if second::takes(frame) {
         return;
     }
-    if ARMED.register.load(relaxed) == 0 {
+    if armed.register.load(relaxed) == 0 {
         // No counter has ever watched.
         interrupts::unexpected(frame);
         return;
     }
-    let (status, mask) = (Msr(ARMED.status.load(relaxed)), ARMED.mask.load(relaxed));
-    let counter = Msr(ARMED.register.load(relaxed));
+    let (status, mask) = (Msr(armed.status.load(relaxed)), armed.mask.load(relaxed));
+    let counter = Msr(armed.register.load(relaxed));
     // SAFETY: the registers that `start` used.
     let overflowed = unsafe {
         match status.0 {
@@ -273,24 +288,24 @@ fn on_nmi(frame: &mut TrapFrame) {
         interrupts::unexpected(frame);
         return;
     }
-    ARMED.seen.fetch_add(1, relaxed);
-    let left = ARMED.left.load(relaxed);
-    let next = next(left, tsc::now(), &ARMED);
+    armed.seen.fetch_add(1, relaxed);
+    let left = armed.left.load(relaxed);
+    let next = next(left, tsc::now(), armed);
     // SAFETY: as above, with values that they took.
     unsafe {
         if let Some((left, preset)) = next {
-            ARMED.left.store(left, relaxed);
+            armed.left.store(left, relaxed);
             msr::write(counter, preset);
         } else {
-            msr::write(Msr(ARMED.off_register.load(relaxed)), ARMED.off_value.load(relaxed));
+            msr::write(Msr(armed.off_register.load(relaxed)), armed.off_value.load(relaxed));
         }
         if status.0 != 0 {
-            msr::write(Msr(ARMED.clear.load(relaxed)), mask);
+            msr::write(Msr(armed.clear.load(relaxed)), mask);
         }
     }
     // Intel's APIC has masked the entry at delivery (SDM vol. 3, 10.5.4).
     apic::write(Register::LvtPmc, MODE_NMI);
-    if next.is_none() && call::runs() {
+    if next.is_none() && call::runs(frame) {
         call::end(frame, call::Cause::TimeLimit);
     }
 }

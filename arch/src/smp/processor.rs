@@ -15,6 +15,7 @@ use crate::pmu::pmi::ControlBlock;
 use crate::ring3;
 use crate::task;
 use crate::trap::TrapFrame;
+use crate::watchdog::Armed;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -31,6 +32,8 @@ pub struct Processor {
     apic_id: AtomicU32,
     pub(crate) call: call::Running,
     pub(crate) ring3: ring3::Ring3Run,
+    /// What ends its call if that does not end by itself.
+    pub(crate) armed: Armed,
     pub(crate) mailbox: Mailbox,
     /// The tasks that it runs; null when it runs none. Its own handlers alone use them.
     pub(crate) tasks: AtomicPtr<task::Running<'static>>,
@@ -65,6 +68,7 @@ impl Processor {
             apic_id: AtomicU32::new(0),
             call: call::Running::none(),
             ring3: ring3::Ring3Run::none(),
+            armed: Armed::idle(),
             mailbox: Mailbox::empty(),
             tasks: AtomicPtr::new(core::ptr::null_mut()),
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),

@@ -133,7 +133,7 @@ pub(super) fn takes(frame: &mut TrapFrame) -> bool {
         return false;
     }
     TAKEN.fetch_add(1, Ordering::Relaxed);
-    if call::runs() {
+    if call::runs(frame) {
         call::end(frame, call::Cause::TimeLimit);
     }
     true

@@ -24,6 +24,7 @@ use arch::pmu::workload::Ring0Code;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, PmuError, Selection, window};
 use arch::smp::{self, Offset};
 use arch::time::tsc;
+use arch::watchdog;
 use kernel::energy::Meters;
 use kernel::heartbeat::Beat;
 use kernel::processors::contention::Together;
@@ -31,6 +32,7 @@ use kernel::processors::{self, Member, Ran, SnapshotCounts};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
 use kernel::uncore;
+use protocol::job::control::DEFAULT_TIME_LIMIT_MS;
 use protocol::job::{CoreKind, Snippet};
 use protocol::record::{Fault, Interrupts, Within};
 use x86_64::instructions::interrupts;
@@ -52,6 +54,8 @@ pub struct SelectedProcessors<'a> {
     second: Option<Emitted>,
     phase: Phase,
     resets_extended: bool,
+    /// Longest time of a run, in ticks of the TSC; `None`: nothing ends one.
+    limit: Option<u64>,
     meters: Result<EnergyMeters, NoEnergy>,
     uncore: UncoreCounters,
     heart: &'a dyn Beat,
@@ -102,6 +106,7 @@ impl<'a> SelectedProcessors<'a> {
             second: None,
             phase: Phase::Measured,
             resets_extended: false,
+            limit: None,
         })
     }
 
@@ -183,8 +188,16 @@ fn run_here(
             extended::reset(components);
         }
         counters.clear();
-        let ended = function.run();
-        counters.collect(ended.is_err());
+        let dog = counters.watchdog;
+        let mut run = || {
+            let ended = function.run();
+            counters.collect(ended.is_err());
+            ended
+        };
+        let ended = match dog {
+            Some(dog) => dog.watch_here(run),
+            None => run(),
+        };
         let data = &*(PLACE.data as *const emit::Data);
         (data.start, ended.map(|()| data.stop.wrapping_sub(data.start)))
     }
@@ -242,6 +255,12 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
     }
 
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+        let ms = snippet.setup.control.time_limit_ms;
+        // Watching takes an emulated PMU some 10 ms of host time a run, so there a job has to request a limit of its own.
+        let watches = self.machine.watchdog.is_ok()
+            && (ms != DEFAULT_TIME_LIMIT_MS || self.machine.emulated.is_none());
+        let ticks = self.machine.clock.hz / 1000 * u64::from(ms);
+        self.limit = Some(ticks).filter(|&ticks| watches && ticks > 0);
         // Those that take part are of one kind.
         let own = self.chosen.first().and_then(|&place| Some((place, self.all.known(place)?)));
         let plan = self.counting.prepare(snippet, self.machine, own);
@@ -258,11 +277,11 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
-        let (all, chosen) = (self.all, &self.chosen);
+        let (all, chosen, limit) = (self.all, &self.chosen, self.limit);
         let done = smp::on_all(|place| {
             let takes_part = chosen.contains(&place) && all.members[place].pmu.is_ok();
             let pass = if takes_part { pass } else { &[] };
-            all.per_cpu[place].lock().counters.program(pass, None)
+            all.per_cpu[place].lock().counters.program(pass, limit.filter(|_| takes_part))
         })
         .expect(BOOT);
         let named = |(member, done): (&Member, Result<(), (usize, String)>)| {
@@ -297,7 +316,7 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
 
     fn run(&mut self) -> Vec<Ran> {
         self.uncore.begin();
-        let all = self.run_members();
+        let all = watchdog::handling(|| self.run_members());
         self.uncore.end();
         all
     }

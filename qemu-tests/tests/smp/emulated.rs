@@ -1,7 +1,7 @@
 //! The emulated PMU on several processors.
 
 use super::*;
-use protocol::record::Metric;
+use protocol::record::{ErrorCode, Metric};
 use xtask::cli::Counting;
 use xtask::machine::Given;
 use xtask::machine::devices::default_memory;
@@ -60,6 +60,43 @@ fn i7_m13_of_thirty_processors_all_are_used_and_22_have_the_emulated_pmu() {
     assert_eq!(ran.report.machine().unwrap().emulated_pmu.unwrap().processors, 22);
     let result = together(&ran);
     assert_eq!((result.sums[0].value, result.sums[0].processors), (44.0, 22));
+}
+
+/// Each processor's own counter ends what runs on it, and the same boot goes on.
+#[test]
+fn x1_a_time_limit_ends_what_does_not_end_on_each_processor() {
+    let job = r#"
+[defaults]
+unroll = 10
+runs = 2
+events = ["instructions"]
+machine = { time-limit = 20 }
+[[processors]]
+name = "endless"
+asm = "nop; 2: jmp 2b"
+[[processors]]
+name = "endless on the other"
+cpu = 1
+asm = "nop; nop; 2: jmp 2b"
+[[processors]]
+name = "behind"
+asm = "nop; nop; nop"
+"#;
+    for model in [Model::Skylake, Model::Zen2] {
+        let ran = emulated(model, Cpus::Many(2), job);
+        ran.ends_with(1);
+        let errors: Vec<_> = ran.errors().iter().map(|one| (one.code, one.text.clone())).collect();
+        let text = |processor: u32, byte: u32| {
+            let place = format!("at byte {byte} of the body, copy 0");
+            format!(
+                "on processor {processor}: the snippet ran into its time limit of 20 ms {place}"
+            )
+        };
+        let limit = ErrorCode::TimeLimit;
+        assert_eq!(errors, [(limit, text(0, 1)), (limit, text(1, 2))], "{model:?}");
+        let behind = together(&ran);
+        assert_eq!((behind.name.as_str(), behind.sums[0].value), ("behind", 6.0), "{model:?}");
+    }
 }
 
 /// Work that is longer than QEMU lets one processor run: the clock that the emulated PMU counts by goes on with the others.
