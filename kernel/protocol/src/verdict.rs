@@ -92,10 +92,19 @@ fn missed(
     let Expect { figure: wanted, bounds: Bounds { min, max } } = expect;
     // The reason is of a figure without a value.
     let mut miss = |figure: &str, value: Option<f64>, reason: &str| {
-        if value.is_none_or(|value| !expect.bounds.holds(value)) {
-            let (figure, reason) =
-                (figure.to_string(), value.is_none().then(|| reason.to_string()));
-            misses.push(Miss { figure, min: *min, max: *max, value, reason });
+        let whole = result.whole(figure);
+        let holds = match whole {
+            Some(whole) => expect.bounds.holds_whole(whole),
+            None => value.is_some_and(|value| expect.bounds.holds(value)),
+        };
+        if !holds {
+            // All of its digits, where the value may lack some.
+            let long = whole.filter(|whole| whole >> f64::MANTISSA_DIGITS != 0);
+            let reason = match value {
+                None => Some(reason.to_string()),
+                Some(_) => long.map(|whole| whole.to_string()),
+            };
+            misses.push(Miss { figure: figure.to_string(), min: *min, max: *max, value, reason });
         }
     };
     let mut found = false;
@@ -119,7 +128,8 @@ pub fn sentence(miss: &Miss) -> String {
     let bounds = Bounds { min: *min, max: *max };
     let expects = min.is_some() || max.is_some();
     match (value, reason) {
-        (Some(value), _) => format!("{figure} came to {value}; expected {bounds}"),
+        (Some(_), Some(whole)) => format!("{figure} came to {whole}; expected {bounds}"),
+        (Some(value), None) => format!("{figure} came to {value}; expected {bounds}"),
         (None, Some(reason)) if expects => format!("{figure}: {reason}; expected {bounds}"),
         (None, Some(reason)) => format!("{figure} was not counted: {reason}"),
         (None, None) => format!("{figure} was not counted; expected {bounds}"),

@@ -61,7 +61,11 @@ pub fn is_noisy(old: &Figure, new: &Figure) -> bool {
 pub fn compare(old: &Figure, new: &Figure, limit: Option<Limit>, test: &mut Test) -> Compared {
     let worse = limit.and_then(|limit| limit.worse).unwrap_or(new.worse);
     let allowed = limit.unwrap_or_default().allowed(old.value);
-    let change = new.value - old.value;
+    let change = match (old.whole, new.whole) {
+        // Different ones may have the same value.
+        (Some(old), Some(new)) => (i128::from(new) - i128::from(old)) as f64,
+        _ => new.value - old.value,
+    };
     let compared = |outcome, interval: Option<Interval>, reason| {
         let interval = interval.map(|Interval { low, high }| [low, high]);
         Compared { outcome, change, interval, worse, limit: allowed, reason }

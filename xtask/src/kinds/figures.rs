@@ -25,6 +25,8 @@ pub struct Figure {
     pub unit: &'static str,
     /// Its value; the median, where there are several runs.
     pub value: f64,
+    /// As [`protocol::record::ItemRecord::whole`].
+    pub whole: Option<u64>,
     /// What is known of the runs.
     pub spread: Spread,
     /// The event's name in the processor's table.
@@ -102,7 +104,7 @@ impl Figure {
         spread: Spread,
     ) -> Self {
         let (event, period, worse) = (None, None, Worse::More);
-        Self { name: name.into(), unit, value, spread, event, period, worse }
+        Self { name: name.into(), unit, value, whole: None, spread, event, period, worse }
     }
 }
 

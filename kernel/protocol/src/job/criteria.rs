@@ -65,6 +65,18 @@ impl Bounds {
             && self.max.is_none_or(|max| value <= max)
             && !value.is_nan()
     }
+
+    /// The same of a whole number. From 2^53 on, several have the same `value`, and not all of them lie within the bounds.
+    #[must_use]
+    pub fn holds_whole(&self, whole: u64) -> bool {
+        let value = whole as f64;
+        // 2^64 becomes the greatest number that there is; no other value does.
+        let rounded = value as u64;
+        let is_less = whole < rounded || rounded == u64::MAX;
+        self.holds(value)
+            && (whole <= rounded || self.max != Some(value))
+            && (!is_less || self.min != Some(value))
+    }
 }
 
 /// `3`, `3 to 5`, `at least 3`, `at most 5`.
@@ -126,6 +138,22 @@ pub(crate) mod tests {
         let texts = [Bounds::exactly(3.0), Bounds::between(2.9, 3.1), open, least];
         let texts = texts.map(|bounds| bounds.to_string());
         assert_eq!(texts, ["3", "2.9 to 3.1", "at least 2", "at most -1"]);
+    }
+
+    /// Also where the next bound is 2^64, which no 64 bits are.
+    #[test]
+    fn c7_whole_numbers_that_round_to_a_bound_are_told_from_it() {
+        let largest = 1_u64 << 53;
+        let exactly = |bound: u64| Bounds::exactly(bound as f64);
+        let seen = [largest - 1, largest, largest + 1].map(|one| exactly(largest).holds_whole(one));
+        assert_eq!(seen, [false, true, false]);
+        let seen = [largest + 3, largest + 4, largest + 5]
+            .map(|one| exactly(largest + 4).holds_whole(one));
+        assert_eq!(seen, [false, true, false]);
+        let most = Bounds { min: None, max: Some(largest as f64) };
+        let least = Bounds { min: Some(u64::MAX as f64), max: None };
+        assert!(most.holds_whole(0) && !most.holds_whole(largest + 1));
+        assert!(!least.holds_whole(u64::MAX) && Bounds::default().holds_whole(u64::MAX));
     }
 
     #[test]

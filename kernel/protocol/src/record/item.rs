@@ -46,6 +46,11 @@ pub trait ItemRecord {
         None
     }
 
+    /// All 64 bits of a figure that code may have set to anything: its `value` lacks some from 2^53 on. `None`: that is as good.
+    fn whole(&self, _name: &str) -> Option<u64> {
+        None
+    }
+
     /// What was asked for and not counted: events, and sets that lost the counters or never had them.
     fn uncounted(&self) -> Vec<Uncounted>;
 

@@ -91,7 +91,7 @@ pub struct Miss {
     /// What it came to; absent if there is no such figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Why there is none.
+    /// Why there is none; beside a value, the whole number of more than 53 bits that it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

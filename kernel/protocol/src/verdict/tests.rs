@@ -237,6 +237,25 @@ fn a_count_that_never_had_a_counter_is_a_miss() {
     assert_eq!(sentence(&judged.misses[0]), text);
 }
 
+/// Two results of a task that 64-bit floating point has one number for.
+#[test]
+fn c7_a_tasks_value_is_compared_by_all_of_its_bits() {
+    let judged = |value: u64| {
+        let task = TASK.replace("0x2a", &format!("{value:#x}"));
+        let ran = record(&format!(
+            r#"{{"type":"tasks","item":0,"name":"a","tasks":[{task}],"switches":3,
+               "ticks":{{"count":2,"min":0,"median":0,"max":0}},"interrupts":[],"tsc":[0,1]}}"#
+        ));
+        let judged = judge(&exactly("value, task t", (1_u64 << 53) as f64), &ran).unwrap();
+        judged.misses.iter().map(sentence).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(1 << 53), [""; 0]);
+    for missed in [(1 << 53) + 1, (1 << 53) + 2] {
+        let text = format!("value, task t came to {missed}; expected 9007199254740992");
+        assert_eq!(judged(missed), [text]);
+    }
+}
+
 #[test]
 fn tasks_have_figures_and_one_that_does_not_exit_fails() {
     let ran = |end: &str| {

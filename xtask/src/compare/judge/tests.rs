@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn figure(value: f64, spread: Spread, worse: Worse) -> Figure {
     let (name, unit, event, period) = ("x".to_string(), "events", None, None);
-    Figure { name, unit, value, spread, event, period, worse }
+    Figure { name, unit, value, whole: None, spread, event, period, worse }
 }
 
 fn exact(value: f64, worse: Worse) -> Figure {
@@ -46,6 +46,21 @@ fn x4_exact_figures_may_not_change_at_all_unless_a_limit_lets_them() {
     let (old, new) = (exact(200.0, Worse::More), exact(190.0, Worse::More));
     assert_eq!(of(&old, &new, percent), Outcome::WithinLimit);
     assert_eq!(of(&old, &exact(189.9, Worse::More), percent), Outcome::Worse);
+}
+
+/// A hash that a task computed, say: 64-bit floating point has the same number for both.
+#[test]
+fn x4_whole_numbers_of_64_bits_are_compared_as_such() {
+    let of_whole = |whole: u64| Figure {
+        whole: Some(whole),
+        ..figure(whole as f64, Spread::Unknown("it is from one run"), Worse::Either)
+    };
+    let old = of_whole((1 << 53) + 1);
+    for (new, change) in [((1 << 53) + 1, 0.0), (1 << 53, -1.0), ((1 << 53) + 2, 1.0)] {
+        let compared = compare(&old, &of_whole(new), None, &mut Test::new(0.99, 1));
+        let outcome = if change == 0.0 { Outcome::Equal } else { Outcome::Undecided };
+        assert_eq!((compared.outcome, compared.change), (outcome, change), "{new}");
+    }
 }
 
 #[test]

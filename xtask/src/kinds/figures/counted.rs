@@ -34,8 +34,9 @@ fn worse(name: &str) -> Worse {
 /// Everything that `result` has, as of one run.
 pub(crate) fn plain(result: &dyn ItemRecord, steady: bool) -> impl Iterator<Item = Figure> {
     result.figures().into_iter().filter_map(move |figure| {
+        let whole = result.whole(&figure.name);
         let one = Figure::new(figure.label, EVENTS, figure.value?, once(steady));
-        Some(Figure { worse: worse(&figure.name), ..one })
+        Some(Figure { worse: worse(&figure.name), whole, ..one })
     })
 }
 

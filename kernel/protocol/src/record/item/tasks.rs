@@ -47,6 +47,11 @@ impl ItemRecord for TasksResult {
         all
     }
 
+    fn whole(&self, name: &str) -> Option<u64> {
+        let name = name.strip_prefix("value, task ")?;
+        self.tasks.iter().find(|task| task.name == name).map(|task| task.value.0)
+    }
+
     fn uncounted(&self) -> Vec<Uncounted> {
         self.uncounted.clone()
     }
