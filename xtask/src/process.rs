@@ -30,6 +30,54 @@ pub fn end_group(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// This program's terminal while a process has it that leads a group of its own: only the foreground process group may read from a
+/// terminal and set its modes. With the end of this, it is taken back, as it was before.
+pub struct LentTerminal {
+    group: libc::pid_t,
+    modes: libc::termios,
+}
+
+impl LentTerminal {
+    /// Lends it to the process that `command` starts; `None` where standard input is no terminal, or this program is in its background.
+    #[must_use]
+    pub fn lend(command: &mut Command) -> Option<Self> {
+        // SAFETY: plain system calls; zeroed memory is a valid place for the modes. Between fork and exec only async-signal-safe
+        // calls are allowed, which `set_foreground` makes.
+        unsafe {
+            let group = libc::getpgrp();
+            let mut modes: libc::termios = std::mem::zeroed();
+            if libc::tcgetpgrp(libc::STDIN_FILENO) != group
+                || libc::tcgetattr(libc::STDIN_FILENO, &raw mut modes) != 0
+            {
+                return None;
+            }
+            command.pre_exec(|| {
+                set_foreground(libc::getpid());
+                Ok(())
+            });
+            Some(Self { group, modes })
+        }
+    }
+}
+
+impl Drop for LentTerminal {
+    fn drop(&mut self) {
+        set_foreground(self.group);
+        // A program that was killed has left its own modes. SAFETY: a plain system call with modes that were read.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const self.modes) };
+    }
+}
+
+/// Makes `group` the terminal's foreground process group. Who is in its background may do so with SIGTTOU ignored (POSIX, `tcsetpgrp`).
+fn set_foreground(group: libc::pid_t) {
+    // SAFETY: plain system calls, all of them async-signal-safe.
+    unsafe {
+        let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+        libc::tcsetpgrp(libc::STDIN_FILENO, group);
+        libc::signal(libc::SIGTTOU, before);
+    }
+}
+
 /// The program's path, if the search path has it; of a name with a folder, that file.
 #[must_use]
 pub fn find(program: impl AsRef<Path>) -> Option<PathBuf> {
