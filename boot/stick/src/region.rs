@@ -309,9 +309,14 @@ pub enum Found<'a> {
     },
 }
 
-/// Index and name of the item that ran last in the boot whose report is in `region`, if it was noted.
+/// Index and name of the item in which the run of the report in `region` was cut off, if it was noted. A run that is over has none,
+/// also if its report had no room for its end.
 #[must_use]
 pub fn running(region: &[u8]) -> Option<(u32, String)> {
+    let notes = PROGRESS_AT.into_iter().filter_map(|at| Progress::read(region.get(at..)?));
+    if notes.into_iter().any(|note| note.state != State::Running) {
+        return None;
+    }
     let place = region.get(RUNNING_AT..HEADER_BYTES)?;
     let length = u32_at(place, 4)? as usize;
     let fields = checked(place, 8 + length.min(NAME_BYTES))?;

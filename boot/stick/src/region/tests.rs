@@ -73,6 +73,23 @@ fn x1_the_item_that_runs_is_noted_before_it_does() {
     assert_eq!(running(&[0; 8]), None);
 }
 
+/// A report that has no room for its end is a part, but no item was cut off in it: the machine was not reset.
+#[test]
+fn x1_a_run_that_is_over_has_no_item_that_runs() {
+    for (length, whole) in [(5, Some(After::Show)), (BYTES, None)] {
+        let mut region = prepared();
+        let mut writer = Writer::open(&mut region, |_| ()).unwrap();
+        writer.running(7, "last");
+        writer.push(b"{1}\r\n");
+        writer.push(&vec![b'x'; length]);
+        let cut_off = writer.region.to_vec();
+        writer.finish(After::Show);
+        assert!(matches!(read(&region), Found::Report { whole: found, .. } if found == whole));
+        assert_eq!(running(&cut_off), Some((7, "last".to_string())));
+        assert_eq!(running(&region), None);
+    }
+}
+
 #[test]
 fn a_line_that_never_left_the_cache_is_left_out() {
     let mut region = written(&["{1}\r\n", "{2}\r\n"], None);
