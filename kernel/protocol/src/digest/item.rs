@@ -94,16 +94,19 @@ fn standing(record: &Record) -> (Standing, Option<String>) {
     }
 }
 
-/// How far an item missed, as a part of the bound: for putting the largest first. What has no figure at all comes before
-/// everything else, and what did not miss is zero.
+/// How far an item missed, as a part of the bound: for putting the largest first. A miss without a figure comes before everything
+/// else: an error, or a suite with a check that failed. What did not miss, or was not run, is zero.
 #[must_use]
 pub fn excess(record: &Record) -> f64 {
-    if matches!(record, Record::Error(_)) {
-        return f64::INFINITY;
+    let missed = |missed| if missed { f64::INFINITY } else { 0.0 };
+    match record {
+        Record::Error(error) => return missed(error.code != ErrorCode::Skipped),
+        Record::Suite(suite) => return missed(suite.failed > 0),
+        _ => {}
     }
     let Some((Verdict::Fail, misses)) = verdict::said(record) else { return 0.0 };
     // A miss without a figure: an event that was not counted, a task that did not exit.
-    misses.iter().map(beyond).fold(if misses.is_empty() { f64::INFINITY } else { 0.0 }, f64::max)
+    misses.iter().map(beyond).fold(missed(misses.is_empty()), f64::max)
 }
 
 fn beyond(miss: &Miss) -> f64 {

@@ -5,7 +5,7 @@ use super::*;
 use crate::checksum::crc32;
 use crate::record::digest::Figure;
 use crate::record::{
-    Aggregates, ErrorCode, ErrorRecord, Metric, Miss, Record, Series, SnippetResult, Verdict,
+    Aggregates, ErrorCode, ErrorRecord, Metric, Miss, Record, Series, SnippetResult, Suite, Verdict,
 };
 use proptest::prelude::*;
 
@@ -56,19 +56,20 @@ fn an_item_has_its_figures_in_thousandths_and_what_it_missed() {
     assert_eq!(item.note.as_deref(), Some("tsc came to 11.4826; expected at most 10"));
 }
 
+fn error(code: ErrorCode) -> Record {
+    Record::Error(ErrorRecord {
+        code,
+        item: Some(7),
+        name: Some("x".to_string()),
+        text: "why".to_string(),
+        fault: None,
+        restored: vec![],
+        more: false,
+    })
+}
+
 #[test]
 fn what_could_not_be_measured_is_an_error_and_what_could_not_be_run_is_skipped() {
-    let error = |code| {
-        Record::Error(ErrorRecord {
-            code,
-            item: Some(7),
-            name: Some("x".to_string()),
-            text: "why".to_string(),
-            fault: None,
-            restored: vec![],
-            more: false,
-        })
-    };
     let standing = |code| item(&error(code)).unwrap().standing;
     assert_eq!(standing(ErrorCode::SnippetFault), Standing::Error);
     assert_eq!(standing(ErrorCode::Skipped), Standing::Skipped);
@@ -90,6 +91,34 @@ fn the_excess_is_relative_to_the_bound_and_no_figure_exceeds_all() {
     assert_eq!(of(vec![miss(Some(30.0), Some(5.0), Some(20.0))]), 0.5);
     assert_eq!(of(vec![miss(Some(2.0), Some(4.0), Some(20.0))]), 0.5);
     assert_eq!(of(vec![miss(Some(-15.0), None, Some(-20.0))]), 0.25);
+}
+
+/// On the screen, what the processor lacks stays where it is, and a suite that failed is among the misses.
+#[test]
+fn what_was_skipped_exceeds_nothing_and_a_suite_exceeds_all_if_a_check_failed() {
+    let suite = |passed, failed| {
+        Record::Suite(Suite {
+            item: 7,
+            name: "x".to_string(),
+            passed,
+            failed,
+            skipped: 1,
+            known_errata: 0,
+            known_behaviours: 0,
+            emulated: false,
+            reason: None,
+            lacks: vec![],
+        })
+    };
+    for (record, expected) in [
+        (error(ErrorCode::SnippetFault), f64::INFINITY),
+        (error(ErrorCode::Skipped), 0.0),
+        (suite(9, 1), f64::INFINITY),
+        (suite(9, 0), 0.0),
+        (suite(0, 0), 0.0),
+    ] {
+        assert_eq!(excess(&record), expected, "{record:?}");
+    }
 }
 
 #[test]
