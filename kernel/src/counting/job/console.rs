@@ -164,12 +164,13 @@ impl CountRun {
         let before = session.set().requests()[index].clone();
         let mut now = Counts::new(session.set());
         session.sample(platform, &mut now).map_err(|error| error.to_string())?;
-        // A row of the series ends where the count does.
+        // A row of the series ends where the count does. If the change is refused, neither of them does.
         if let Some(series) = &mut self.series {
-            series.row(self.begin, &mut self.contexts, platform).map_err(words)?;
+            series.gather(self.begin, &mut self.contexts, platform).map_err(words)?;
         }
         self.contexts.modify(claim, index, request.clone(), known, platform).map_err(words)?;
         if let Some(series) = &mut self.series {
+            series.end_row();
             series.begins_anew(claim, index, request.preset);
         }
         let count = value(&now.counts()[index], before.preset);

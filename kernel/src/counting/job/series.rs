@@ -31,7 +31,7 @@ struct Series {
     followed: Vec<Followed>,
     /// Events of a row.
     events: usize,
-    /// Rows: TSC, and the raw counts: of all, then of each task.
+    /// Rows: TSC, and the raw counts: of all, then of each task. They are 0 until something is gathered for them.
     rows: Vec<(u64, Vec<u64>)>,
     /// How many of them are full.
     full: usize,
@@ -94,7 +94,26 @@ impl AllSeries {
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.all.iter_mut().try_for_each(|series| series.row(begin, contexts, platform))
+        self.all.iter_mut().try_for_each(|series| {
+            series.gather(begin, contexts, platform)?;
+            series.end_row();
+            Ok(())
+        })
+    }
+
+    /// Adds what was counted up to now to the row of each set that ends next.
+    pub(super) fn gather(
+        &mut self,
+        begin: u64,
+        contexts: &mut Contexts,
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
+        self.all.iter_mut().try_for_each(|series| series.gather(begin, contexts, platform))
+    }
+
+    /// Ends the row of each set with what was gathered for it.
+    pub(super) fn end_row(&mut self) {
+        self.all.iter_mut().for_each(Series::end_row);
     }
 
     /// The counts of request number `index` of a claim have begun anew, from `preset`.
@@ -162,23 +181,25 @@ impl Series {
         Self { set, followed, events, rows, full: 0, dropped: 0, now }
     }
 
-    fn row(
+    fn gather(
         &mut self,
         begin: u64,
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        let Some((tsc, row)) = self.rows.get_mut(self.full) else {
-            self.dropped += 1;
-            return Ok(());
-        };
-        row.fill(0);
+        let Some((tsc, row)) = self.rows.get_mut(self.full) else { return Ok(()) };
         for followed in &mut self.followed {
             unless_lost(followed.add(row, &mut self.now, contexts, platform))?;
         }
         *tsc = platform.tsc().wrapping_sub(begin);
-        self.full += 1;
         Ok(())
+    }
+
+    fn end_row(&mut self) {
+        match self.full < self.rows.len() {
+            true => self.full += 1,
+            false => self.dropped += 1,
+        }
     }
 
     fn rows(self) -> impl Iterator<Item = CountInterval> {

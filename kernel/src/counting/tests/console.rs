@@ -118,6 +118,7 @@ fn m7_lines_that_cannot_be_obeyed_say_why_and_change_nothing() {
         let mut job = two_sets();
         job.sets[1].requests.push(super::jobs::event("r00c0"));
         job.sets[0].requests = vec![super::jobs::event("r00c0:u"); 2];
+        job.interval_ns = job.workload.tick_ns;
         let (sets, mut run) = begun(&job, (&mut bench, &driver), &known);
         turn(&mut run, &mut bench, 0, 50);
         for (line, part) in [
@@ -140,6 +141,9 @@ fn m7_lines_that_cannot_be_obeyed_say_why_and_change_nothing() {
         let result = whole(&job, sets, vec![(0, run.finish(&mut bench).unwrap())]);
         let raw = |set: usize, event: usize| result.sets[set].events[event].sum.raw;
         assert_eq!((raw(0, 0), raw(0, 1), raw(1, 0), raw(1, 1)), (100, 100, 60, 60), "{model:?}");
+        // A row for each set, with all of its count.
+        let rows: Vec<_> = result.intervals.iter().map(|row| (row.set, row.raw[0])).collect();
+        assert_eq!(rows, [(0, 100), (1, 60)], "{model:?}");
     }
 }
 
