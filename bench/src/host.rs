@@ -10,6 +10,8 @@ use std::panic::catch_unwind;
 struct Asked {
     /// Names, or parts of names.
     filters: Vec<String>,
+    /// Those of what is left out.
+    skipped: Vec<String>,
     /// Whether they are whole names.
     exact: bool,
     /// Whether names are listed and nothing is run.
@@ -22,17 +24,19 @@ impl Asked {
     /// Reads the arguments; options that say nothing here are passed over.
     fn read(arguments: impl Iterator<Item = String>) -> Self {
         let mut asked = Self::default();
-        let mut has_value = false;
-        for argument in arguments {
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                _ if std::mem::take(&mut has_value) => {}
                 "--exact" => asked.exact = true,
                 "--list" => asked.list = true,
                 "--ignored" => asked.ignored = true,
-                "--format" | "--color" | "--test-threads" | "--skip" | "--logfile" => {
-                    has_value = true
+                "--skip" => asked.skipped.extend(arguments.next()),
+                // The next word is the option's value, and no name.
+                "--format" | "--color" | "--test-threads" | "--logfile" | "--shuffle-seed"
+                | "-Z" => drop(arguments.next()),
+                option if option.starts_with('-') => {
+                    asked.skipped.extend(option.strip_prefix("--skip=").map(str::to_string));
                 }
-                option if option.starts_with('-') => {}
                 _ => asked.filters.push(argument),
             }
         }
@@ -42,7 +46,8 @@ impl Asked {
     fn wants(&self, name: &str) -> bool {
         let is_it =
             |filter: &String| if self.exact { filter == name } else { name.contains(filter) };
-        !self.ignored && (self.filters.is_empty() || self.filters.iter().any(is_it))
+        let is_filtered = !self.filters.is_empty() && !self.filters.iter().any(is_it);
+        !self.ignored && !is_filtered && !self.skipped.iter().any(is_it)
     }
 }
 
@@ -95,5 +100,14 @@ mod tests {
         assert!(!asked("--exact a").wants("a::b"));
         assert!(!asked("--list --format terse --ignored").wants("a::b"));
         assert!(asked("--list --format terse").wants("a::b") && asked("--list").list);
+        for options in ["-Z unstable-options", "--shuffle-seed 5", "--logfile log", "-Zx --quiet"] {
+            assert!(asked(options).wants("a::b"), "{options}");
+        }
+        for skip in ["--skip slow", "--skip=slow"] {
+            assert!(asked(skip).wants("a::b") && !asked(skip).wants("a::slow/3"), "{skip}");
+            assert!(!asked(&format!("a {skip}")).wants("a::slow/3"), "{skip}");
+        }
+        assert!(asked("--exact --skip slow").wants("a::slow"));
+        assert!(!asked("--skip a::b --exact").wants("a::b"));
     }
 }

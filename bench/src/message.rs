@@ -25,6 +25,16 @@ impl Message {
         self.bytes = 0;
     }
 
+    /// Adds what `end` writes, all of it: a longer text is cut before it.
+    pub fn end_with(&mut self, end: impl FnOnce(&mut Self)) {
+        let mut last = Self::new();
+        end(&mut last);
+        let room = MAX_BYTES - last.bytes as usize;
+        self.bytes = self.text().floor_char_boundary(room) as u64;
+        // It has room.
+        let _ = self.write_str(last.text());
+    }
+
     /// Whether memory was lacking where it comes from: it is what `alloc` panics with, or has an error of `try_reserve`.
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
@@ -34,9 +44,9 @@ impl Message {
     }
 
     /// The text.
-    #[cfg(test)]
     fn text(&self) -> &str {
-        core::str::from_utf8(&self.text[..self.bytes as usize]).expect("whole characters")
+        // Only whole characters are taken.
+        core::str::from_utf8(&self.text[..self.bytes as usize]).unwrap_or_default()
     }
 }
 
@@ -69,6 +79,26 @@ mod tests {
         message.clear();
         write!(message, "{}é", "a".repeat(MAX_BYTES - 1)).unwrap();
         assert_eq!(message.text(), "a".repeat(MAX_BYTES - 1));
+    }
+
+    /// Where a panic came from is known however long its message is.
+    #[test]
+    fn x7_the_end_of_a_long_message_is_kept() {
+        const END: &str = ", at file.rs:7";
+        let most = MAX_BYTES - END.len();
+        for (length, kept) in [(3, 3), (most, most), (most + 1, most), (600, most)] {
+            let mut message = Message::new();
+            write!(message, "{}", "a".repeat(length)).unwrap();
+            message.end_with(|end| end.write_str(END).unwrap());
+            assert_eq!(message.text(), format!("{}{END}", "a".repeat(kept)));
+        }
+        // Cut between characters; and an end that takes all the room.
+        let mut message = Message::new();
+        write!(message, "{}", "é".repeat(300)).unwrap();
+        message.end_with(|end| end.write_str("x").unwrap());
+        assert_eq!(message.text(), format!("{}x", "é".repeat(255)));
+        message.end_with(|end| write!(end, "{}", "y".repeat(600)).unwrap());
+        assert_eq!(message.text(), "y".repeat(MAX_BYTES));
     }
 
     /// An allocation that failed and was made do without is not why a later panic came.

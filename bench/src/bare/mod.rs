@@ -39,12 +39,15 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     // A message takes what fits and never fails.
     let _ = write!(message, "panicked: {}", info.message());
     // An allocation may have failed long before, in a benchmark that does without.
-    if let Some(bytes) = FULL.0.get().filter(|_| message.is_of_memory()) {
-        let _ = write!(message, " (the arena of {bytes} bytes is full)");
-    }
-    if let Some(place) = info.location() {
-        let _ = write!(message, ", at {}:{}:{}", place.file(), place.line(), place.column());
-    }
+    let full = FULL.0.get().filter(|_| message.is_of_memory());
+    message.end_with(|end| {
+        if let Some(bytes) = full {
+            let _ = write!(end, " (the arena of {bytes} bytes is full)");
+        }
+        if let Some(place) = info.location() {
+            let _ = write!(end, ", at {}:{}:{}", place.file(), place.line(), place.column());
+        }
+    });
     end()
 }
 
