@@ -132,6 +132,26 @@ fn every_write_is_flushed() {
     assert_eq!(FLUSHED.with(Cell::get), 5 + 2 * (Progress::BYTES + 4));
 }
 
+/// A note of any length and state; `None`: that which is there stays.
+fn note() -> impl Strategy<Value = Option<Progress>> {
+    let state = prop_oneof![
+        Just(State::Running),
+        Just(State::Complete(After::Show)),
+        Just(State::Complete(After::PowerOff)),
+    ];
+    let length = prop_oneof![0u64..=600, any::<u64>()];
+    // Nothing has a checksum of 0.
+    let crc = prop_oneof![Just(0), Just(crc32(b"{1}\r\n{2}\r\n")), any::<u32>()];
+    let fields = (any::<u64>(), length, crc, state, prop_oneof![Just(0), any::<u64>()]);
+    prop::option::of(fields.prop_map(|(turn, length, crc, state, lost)| Progress {
+        turn,
+        length,
+        crc,
+        state,
+        lost,
+    }))
+}
+
 proptest! {
     /// Whatever bytes change: what is taken for a whole report is one.
     #[test]
@@ -152,6 +172,41 @@ proptest! {
     fn no_memory_makes_it_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..HEADER_BYTES + 64)) {
         let _ = read(&bytes);
         let _ = Writer::open(&mut bytes, |_| ());
+    }
+
+    /// Fields of any value whose checksums are right, in memory that may end before the region does.
+    #[test]
+    fn no_fields_make_it_panic(
+        is_new: bool, region_bytes in prop_oneof![Just(BYTES as u64), any::<u64>()], boot: u64,
+        notes in [note(), note()], item in prop::option::of((any::<u32>(), 0..=300u32)),
+        changes in prop::collection::vec((0..BYTES, any::<u8>()), 0..4),
+        end in prop::option::of(0..BYTES),
+    ) {
+        let mut region = if is_new { prepared() } else { written(&["{1}\r\n", "{2}\r\n"], None) };
+        Terms { bytes: region_bytes, boot, ..TERMS }.write(&mut region);
+        for (note, at) in notes.into_iter().zip(PROGRESS_AT) {
+            note.iter().for_each(|note| note.write(&mut region[at..]));
+        }
+        if let Some((index, bytes)) = item {
+            let fields = Fields(Vec::new()).with(&index.to_le_bytes()).with(&bytes.to_le_bytes());
+            fields.with(&[b'x'; 300][..bytes as usize]).put(&mut region[RUNNING_AT..]);
+        }
+        for (at, to) in changes {
+            region[at] = to;
+        }
+        region.truncate(end.unwrap_or(BYTES));
+        if let Found::Report { bytes, .. } | Found::Damaged { bytes } = read(&region) {
+            prop_assert!(!bytes.is_empty() && bytes.len() <= region.len() - HEADER_BYTES);
+        }
+        let name = running(&region).map_or(0, |(_, name)| name.len());
+        prop_assert!(name <= NAME_BYTES);
+        if let Some(mut writer) = Writer::open(&mut region, |_| ()) {
+            writer.running(1, "item");
+            writer.push(b"{1}\r\n");
+            writer.finish(After::Show);
+            let is_there = writer.report() == b"{1}\r\n";
+            prop_assert_eq!(writer.is_whole(), is_there);
+        }
     }
 }
 
