@@ -243,7 +243,9 @@ impl Parameters {
                 }
                 "dtlb" => all.dtlb = tlb(value).map_err(wrong)?,
                 "dtlb2m" => all.dtlb_large = tlb(value).map_err(wrong)?,
-                "stlb" if value == "none" => all.stlb = None,
+                "stlb" if value == "none" => {
+                    (all.stlb, all.stlb_cycles) = (None, Self::DEFAULT.stlb_cycles);
+                }
                 "stlb" => {
                     let (shape, own) = value.split_once('@').unwrap_or((value, "7"));
                     all.stlb = Some(tlb(shape).map_err(wrong)?);
@@ -336,12 +338,20 @@ impl Parameters {
         self.front.check(self.ports.map_or(0, |ports| ports.issue))
     }
 
-    /// Whether the cycles of a missing direct jump can be given: without a table they are the default.
-    fn has_direct_cycles(&self) -> bool {
-        match self.direct {
-            Some(_) => (1..=4000).contains(&self.direct_cycles),
-            None => self.direct_cycles == Self::DEFAULT.direct_cycles,
-        }
+    /// Whether all cycles can be given. Those of a second TLB and of a missing direct jump are the defaults where there is no such table.
+    fn has_cycles(&self) -> bool {
+        let some = |cycles: u32| (1..=4000).contains(&cycles);
+        let of_table = |is_there: bool, cycles: u32, default: u32| match is_there {
+            true => some(cycles),
+            false => cycles == default,
+        };
+        self.caches.iter().chain([&self.code]).flatten().all(|cache| some(cache.cycles))
+            && [self.memory_cycles, self.walk_cycles].into_iter().all(some)
+            && [self.split_cycles, self.cross_cycles, self.mispredict_cycles]
+                .iter()
+                .all(|cycles| *cycles <= 4000)
+            && of_table(self.stlb.is_some(), self.stlb_cycles, Self::DEFAULT.stlb_cycles)
+            && of_table(self.direct.is_some(), self.direct_cycles, Self::DEFAULT.direct_cycles)
     }
 
     /// Sets of a cache.

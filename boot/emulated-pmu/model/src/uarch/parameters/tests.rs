@@ -18,6 +18,7 @@ fn d1_what_is_given_stands_and_the_rest_is_the_default() {
     let code = coded.code.unwrap();
     assert_eq!((code.bytes, code.ways, code.cycles), (48 << 10, 12, 11));
     assert_eq!(Parameters::parse("l1i=none").unwrap().code, None);
+    assert_eq!(Parameters::parse("stlb=64/4@9,stlb=none"), Parameters::parse("stlb=none"));
     let stored = Parameters::parse("forward=5/6/7/13/12/9,stores=56").unwrap();
     assert_eq!((stored.forward.list(), stored.stores), ([5, 6, 7, 13, 12, 9], 56));
     assert_eq!(Parameters::parse("stores=none").unwrap().stores, 0);
@@ -120,13 +121,43 @@ fn d1_what_is_wrong_is_named() {
     }
 }
 
+/// Parameters of every kind, each text with others that are beside the defaults.
+const GOOD: [&str; 6] = [
+    "l1d=24k/6,l2=512k/8:qlru_h00_m1_r2_u1@15,l3=8m/16@42,dtlb=64/4,stlb=none,line=64,btb=512/4",
+    "l1i=48k/12@11,forward=5/6/7/13/12/9,stores=56",
+    "rob=224,loads=72,vectors=160,registers=168,scheduler=97,memory=300",
+    "transfer=4/9/26/4000,prefetch=1/0/3/16/2,line=32",
+    "direct=4096/8@9,returns=20,mispredict=12",
+    "ports=alu:0156/mul:1,issue=6,uops=1536/8/6/32@4,loop=64@5",
+];
+
 proptest! {
     #[test]
     fn no_text_and_no_words_make_it_panic(text in "(l1d|l1i|l2|stlb|line|forward|stores|transfer|prefetch|rob|loads|direct|uops|loop|ports=alu:0,issue=9,uops|ports=alu:0,issue=9,loop)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
         let _ = Parameters::parse(&text);
+        let _ = Parameters::of_words(&words);
+    }
+
+    /// Words of good parameters, of which some bits are others: what is still taken for parameters is what a text can say, and
+    /// comes back as the same words.
+    #[test]
+    fn what_words_are_taken_for_can_be_said(
+        text in proptest::sample::select(&GOOD[..]),
+        changes in proptest::collection::vec((0..Parameters::WORDS, 0u32..64, any::<u16>(), any::<bool>()), 0..3),
+    ) {
+        let mut words = Parameters::parse(text).unwrap().words();
+        for (at, bit, to, flips) in changes {
+            // One bit, or one of the fields of 16 bits, of which the low ones say more.
+            let field = bit / 16 * 16;
+            words[at] = match flips {
+                true => words[at] ^ 1 << bit,
+                false => words[at] & !(0xffff << field) | u64::from(to >> (to & 15)) << field,
+            };
+        }
         if let Some(all) = Parameters::of_words(&words) {
             let text = all.to_string();
-            prop_assert_eq!(Parameters::parse(&text), Ok(all));
+            prop_assert_eq!(Parameters::parse(&text), Ok(all), "{}", text);
+            prop_assert_eq!(all.words(), words, "{}", text);
         }
     }
 }
