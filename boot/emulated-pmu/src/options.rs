@@ -252,5 +252,22 @@ mod tests {
         fn no_text_makes_it_panic(text in ".{0,80}") {
             let _ = parse(&text);
         }
+
+        /// Words of its own keys with values that are some, nearly some or none: it reads them all before it answers.
+        #[test]
+        fn no_values_make_it_panic(
+            name in "(skylake|zen4|goldencove)(:[0-9]{0,4})?(\\+(gracemont|zen4)(:[0-9]{0,4})?)?",
+            text in "( (shift|cpus|statistics)=[0-9]{1,21}| (strings|counting|clock)=(all|decoded|auto|guest|machine|.{0,4})\
+                | (qualifiers|x2apic)=(on|off|.)| uarch=(l1d|rob|dtlb|ports|uops|transfer)=[0-9a-z/:@]{0,20}| fault=[a-z-]{0,12}){0,6}",
+        ) {
+            let known = parse(&format!("pmu={name}"));
+            match parse(&format!("pmu={name}{text}")) {
+                Ok(read) => {
+                    prop_assert_eq!(read.map(|one| one.models), known.unwrap().map(|one| one.models));
+                    prop_assert!(read.is_none_or(|one| (1..=MAX_PROCESSORS).contains(&one.cpus)));
+                }
+                Err(refusal) => prop_assert_eq!(refusal, Refusal::Options),
+            }
+        }
     }
 }
