@@ -141,7 +141,7 @@ fn a_gate_without_global_control_has_one_write_a_counter() {
 
 proptest! {
     #[test]
-    fn a_preset_overflows_after_its_period(period in 1u64..100_000, which in 0usize..10) {
+    fn a_preset_overflows_after_its_period(period in 1u64..100_000, which in 0..machines().count()) {
         let (model, mut pmu, mut driver) = machines().nth(which).unwrap();
         let counter = Counter::General(0);
         driver.reset(&mut pmu).unwrap();
@@ -163,7 +163,7 @@ proptest! {
 
     #[test]
     fn no_selection_makes_the_driver_panic(
-        event: u16, umask: u16, cmask: u8, flags: u8, n in 0u8..40, which in 0usize..10,
+        event: u16, umask: u16, cmask: u8, flags: u8, n in 0u8..40, which in 0..machines().count(),
     ) {
         let (_, mut pmu, mut driver) = machines().nth(which).unwrap();
         let selection = Selection {

@@ -196,7 +196,7 @@ proptest! {
     /// Whatever is said when: each set counts what its task does while it is not stopped, and nothing else.
     #[test]
     fn m7_c3_whatever_is_said_each_set_counts_what_it_is_to(
-        steps in prop::collection::vec(step(), 0..40), model in 0usize..4,
+        steps in prop::collection::vec(step(), 0..40), model in 0..machines().count(),
     ) {
         let (_, mut bench, driver, known) = machines().nth(model).unwrap();
         let job = two_sets();
@@ -257,7 +257,7 @@ proptest! {
     /// The same of the whole processor: what was counted is the kernel's and the tasks', and nothing while a task waits.
     #[test]
     fn m7_c3_parts_add_up_to_the_processor_whatever_is_said(
-        steps in prop::collection::vec((0u8..5, 1u64..300), 0..40), model in 0usize..4,
+        steps in prop::collection::vec((0u8..5, 1u64..300), 0..40), model in 0..machines().count(),
     ) {
         let (_, mut bench, driver, known) = machines().nth(model).unwrap();
         let mut job = two_sets();

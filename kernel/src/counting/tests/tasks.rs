@@ -287,7 +287,7 @@ proptest! {
     /// Any order of switches, ticks and work, with more requests than counters: nothing is lost between the tasks.
     #[test]
     fn i8_i1_t9_tasks_and_turns_together(
-        which in 0usize..10,
+        which in 0..machines().count(),
         steps in prop::collection::vec((prop::option::of(0u16..TASKS), 0u64..200, any::<bool>()), 1..80),
     ) {
         let (model, bench, driver, known) = machines().nth(which).unwrap();

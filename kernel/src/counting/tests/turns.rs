@@ -365,7 +365,7 @@ proptest! {
     /// whole period of them.
     #[test]
     fn i1_i4_periods_go_on_where_their_turn_ended(
-        which in 0usize..10, period in 20u64..300,
+        which in 0..machines().count(), period in 20u64..300,
         slices in prop::collection::vec(1u64..500, 2..30),
     ) {
         let (model, mut bench, driver, known) = machines().nth(which).unwrap();

@@ -138,7 +138,7 @@ proptest! {
     /// interrupts off for some of the time.
     #[test]
     fn m12_p7_a_read_neither_loses_nor_doubles_a_wrap(
-        which in 0usize..10,
+        which in 0..FakeMachine::all().count(),
         steps in prop::collection::vec((any::<bool>(), 0u64..4, prop::collection::vec(0u64..3, 0..12), any::<bool>()), 1..25),
     ) {
         let (model, mut bench, mut driver) = FakeMachine::all().nth(which).unwrap();
@@ -175,7 +175,7 @@ proptest! {
     /// The same with periods, and another counter in the same interrupts. Ring 3 interrupts the reader as well.
     #[test]
     fn m12_c5_periods_are_exact_whenever_they_are_read(
-        which in 0usize..10, period in 50u64..400,
+        which in 0..FakeMachine::all().count(), period in 50u64..400,
         steps in prop::collection::vec((0u64..500, prop::collection::vec(0u64..9, 0..12), any::<bool>()), 1..25),
     ) {
         let (model, mut bench, mut driver) = FakeMachine::all().nth(which).unwrap();
