@@ -119,26 +119,31 @@ mod tests {
         assert!(console(&[&good[..], &[1; 9]].concat()).is_some());
     }
 
-    #[test]
-    fn debuggers_ports_are_the_serial_ones() {
-        let device = |kind: u16, subtype: u16, address: &[u8]| {
-            let mut bytes = vec![0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-            bytes.extend_from_slice(&kind.to_le_bytes());
-            bytes.extend_from_slice(&subtype.to_le_bytes());
-            bytes.extend_from_slice(&[0, 0, 22, 0, 0, 0]);
-            bytes.extend_from_slice(address);
-            let length = (bytes.len() as u16).to_le_bytes();
-            bytes[1..3].copy_from_slice(&length);
-            bytes
-        };
+    fn device(kind: u16, subtype: u16, address: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&subtype.to_le_bytes());
+        bytes.extend_from_slice(&[0, 0, 22, 0, 0, 0]);
+        bytes.extend_from_slice(address);
+        let length = (bytes.len() as u16).to_le_bytes();
+        bytes[1..3].copy_from_slice(&length);
+        bytes
+    }
+
+    /// What follows the header of a DBG2 table with two serial ports and another debugger between them.
+    fn three_devices() -> Vec<u8> {
         let devices = [
             device(0x8000, 0, &address(1, 1, 0x3e8)),
             device(0x8003, 0, &address(1, 1, 0x123)),
             device(0x8000, 0x12, &address(0, 1, 0xfe00_0000)),
         ];
-        let content = [&44_u32.to_le_bytes()[..], &3_u32.to_le_bytes(), &devices.concat()].concat();
+        [&44_u32.to_le_bytes()[..], &3_u32.to_le_bytes(), &devices.concat()].concat()
+    }
+
+    #[test]
+    fn debuggers_ports_are_the_serial_ones() {
         let memory = Place::Memory { address: 0xfe00_0000, stride: 1 };
-        assert_eq!(debug(&table(b"DBG2", &content)), [Place::Port(0x3e8), memory]);
+        assert_eq!(debug(&table(b"DBG2", &three_devices())), [Place::Port(0x3e8), memory]);
     }
 
     proptest! {
@@ -147,6 +152,23 @@ mod tests {
             let made = table(b"DBG2", &bytes);
             let (_, _) = (console(&made), debug(&made));
             let (_, _) = (console(&bytes), debug(&bytes));
+        }
+
+        /// A few bytes of a good table are changed or its end is missing, and the checksum is right again: it is read as far as it goes.
+        #[test]
+        fn no_damaged_table_makes_it_panic(
+            changes in prop::collection::vec((0..three_devices().len(), any::<u8>()), 0..6),
+            end in prop::option::of(0..three_devices().len()),
+        ) {
+            let mut content = three_devices();
+            for (at, to) in changes {
+                content[at] = to;
+            }
+            content.truncate(end.unwrap_or(content.len()));
+            let made = table(b"DBG2", &content);
+            // Wherever a wrong length leads to, the next device begins behind this one's first byte.
+            prop_assert!(debug(&made).len() <= made.len());
+            let _ = console(&made);
         }
     }
 }

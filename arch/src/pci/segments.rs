@@ -95,11 +95,23 @@ mod tests {
     }
 
     proptest! {
+        /// Bases as a machine has them, multiples of 1 MiB, up to and beyond the last address that there is.
         #[test]
-        fn s3_any_bytes_have_registers_below_the_largest_address(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200), bus: u8, rest: u16,
+        fn s3_any_entries_have_registers_below_the_largest_address(
+            entries in proptest::collection::vec((any::<u32>(), any::<u16>(), any::<u8>(), any::<u8>()), 0..12),
+            bus: u8, rest: u16,
         ) {
-            for segment in Segment::listed(&bytes) {
+            let entries: Vec<_> = entries
+                .into_iter()
+                .map(|(mib, number, first, last)| (u64::from(mib) << 20, number, first, last))
+                .collect();
+            let listed = Segment::listed(&table(&entries));
+            // The last address is below 2^52, and an entry's buses take 256 MiB.
+            let is_one = |&&(base, _, first, last): &&(u64, u16, u8, u8)| {
+                base != 0 && base < (1 << 52) - (1 << 28) && first <= last
+            };
+            prop_assert_eq!(listed.len(), entries.iter().filter(is_one).count());
+            for segment in listed {
                 let at = segment.address(bus, rest as u8, (rest >> 8) as u8, rest);
                 prop_assert!(at.is_none_or(|at| at < 1 << 52));
                 prop_assert_eq!(at.is_some(), segment.first <= bus && bus <= segment.last);

@@ -284,16 +284,33 @@ mod tests {
     }
 
     proptest! {
+        /// All lengths that there are, of both units.
         #[test]
-        fn no_period_touches_another_bit(length in 0u64..1 << 28, ops: bool, fetch: bool) {
-            let unit = if fetch { Unit::Fetch } else { Unit::Op };
-            if let Ok(period) = Period::new(unit, ops && !fetch, length, ALL) {
-                let allowed = LOW | if fetch { 0 } else { HIGH | COUNTS_OPS };
-                prop_assert_eq!(period.off() & !allowed, 0);
-                let counted = (period.off() & LOW) << 4 | period.off() & HIGH;
-                prop_assert_eq!(counted, length);
-                prop_assert_eq!(period.on() ^ period.off(), unit.enable());
-            }
+        fn no_period_touches_another_bit(steps in 1..=(HIGH | LOW << 4) / STEP, ops: bool, fetch: bool, wide: bool) {
+            let (unit, most) = match (fetch, wide) {
+                (true, _) => (Unit::Fetch, LOW << 4),
+                (false, true) => (Unit::Op, HIGH | LOW << 4),
+                (false, false) => (Unit::Op, LOW << 4),
+            };
+            let has = if wide { ALL } else { ALL.difference(Features::WIDE_COUNT) };
+            let length = (1 + (steps - 1) % (most / STEP)) * STEP;
+            let operations = ops && !fetch;
+            let period = Period::new(unit, operations, length, has).unwrap();
+            prop_assert_eq!(period.off() & COUNTS_OPS != 0, operations);
+            let bits = LOW | if fetch { 0 } else { HIGH };
+            let other = period.off() & !bits & !COUNTS_OPS;
+            prop_assert_eq!(other, 0);
+            let counted = (period.off() & LOW) << 4 | period.off() & HIGH;
+            prop_assert_eq!(counted, length);
+            prop_assert_eq!(period.on() ^ period.off(), unit.enable());
+        }
+
+        /// The rest: no length between the multiples, and none that is too long.
+        #[test]
+        fn lengths_that_cannot_be_are_no_period(length in 0..HIGH << 2, fetch: bool) {
+            let (unit, most) = if fetch { (Unit::Fetch, LOW << 4) } else { (Unit::Op, HIGH | LOW << 4) };
+            let fits = (STEP..=most).contains(&length) && length.is_multiple_of(STEP);
+            prop_assert_eq!(Period::new(unit, false, length, ALL).is_ok(), fits);
         }
     }
 
