@@ -18,8 +18,8 @@ pub struct Driver {
     seen: usize,
     /// A console takes lines.
     open: bool,
-    /// A line was sent that was not answered.
-    asked: bool,
+    /// The script's line that was sent and is not answered yet, with its number.
+    asked: Option<(usize, String)>,
     /// A task waits.
     waits: bool,
     /// Records are told as they come.
@@ -43,8 +43,8 @@ pub fn typed() -> Receiver<String> {
 
 impl Driver {
     fn new() -> Self {
-        let (seen, open, asked, waits) = (0, false, false, false);
-        Self { script: None, typed: None, seen, open, asked, waits, tells: false }
+        let (seen, open, waits) = (0, false, false);
+        Self { script: None, typed: None, seen, open, asked: None, waits, tells: false }
     }
 
     /// A script is sent.
@@ -65,9 +65,12 @@ impl Driver {
         Self { tells: true, ..self }
     }
 
-    /// Another boot begins.
+    /// Another boot begins. A line that the one before has not answered is sent again.
     pub fn boots(&mut self) {
-        (self.seen, self.open, self.asked, self.waits) = (0, false, false, false);
+        (self.seen, self.open, self.waits) = (0, false, false);
+        if let (Some((_, steps)), Some((line, sent))) = (&mut self.script, self.asked.take()) {
+            steps.push_front((line, Step::Send(sent)));
+        }
     }
 
     /// Takes what came, and returns what is to be sent now.
@@ -103,7 +106,7 @@ impl Driver {
                     ConsoleWhat::Waits => self.waits = true,
                     ConsoleWhat::Late => self.waits = false,
                     ConsoleWhat::Done | ConsoleWhat::Refused => {
-                        self.asked = false;
+                        self.asked = None;
                         self.waits &= console.task.is_none();
                         self.open &= console.line.as_deref().map(str::trim) != Some("quit");
                     }
@@ -121,24 +124,27 @@ impl Driver {
     /// The script's next line, if it is time for it.
     fn next(&mut self) -> Option<String> {
         let (_, steps) = self.script.as_mut()?;
-        while self.open && !self.asked {
+        while self.open && self.asked.is_none() {
             match steps.front()?.1 {
                 Step::Wait if !self.waits => return None,
                 Step::Wait => drop(steps.pop_front()),
                 Step::Send(_) => {
-                    let Some((_, Step::Send(line))) = steps.pop_front() else { return None };
-                    self.asked = true;
-                    return Some(line);
+                    let Some((line, Step::Send(text))) = steps.pop_front() else { return None };
+                    self.asked = Some((line, text.clone()));
+                    return Some(text);
                 }
             }
         }
         None
     }
 
-    /// What is to be said about a script that was not sent to its end.
+    /// What is to be said about a script that was not sent to its end, or whose last line was not answered.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let (file, steps) = self.script.as_ref()?;
+        if let Some((line, sent)) = &self.asked {
+            return Some(format!("{file}:{line}: `{sent}` was not answered"));
+        }
         let (line, step) = steps.front()?;
         Some(match step {
             Step::Wait => format!("{file}:{line}: no task waited for the console any more"),
@@ -211,6 +217,17 @@ mod tests {
         );
         let said = driver.complaint().unwrap();
         assert_eq!(said, "s:2: no task waited for the console any more");
+        // The last line was sent, and the run is over before anybody read it.
+        let mut driver = of("list\ngo\n");
+        let records = [record(Open, None, ""), record(Done, None, "list")];
+        assert_eq!(driven(&mut driver, &records), ["list\n", "go\n"]);
+        assert_eq!(driver.complaint().unwrap(), "s:2: `go` was not answered");
+        // The machine starts anew: it is sent once more.
+        driver.boots();
+        assert_eq!(driver.complaint().unwrap(), "s:2: `go` was not sent: no console was open");
+        let records = [record(Open, None, ""), record(Done, None, "go")];
+        assert_eq!(driven(&mut driver, &records), ["go\n", ""]);
+        assert_eq!(driver.complaint(), None);
         let mut driver = of("quit\nwait\ngo\n");
         let records =
             [record(Open, None, ""), record(Waits, Some(0), ""), record(Done, Some(0), "quit")];
