@@ -37,6 +37,28 @@ fn x3_through_variables_with_the_memory_cleared_and_what_is_foreign_or_damaged()
     assert_eq!(title(name), ("Damaged".to_string(), 1));
 }
 
+/// A report that no server takes. Whoever runs the job again gives it up: it is not there any more if the new run leaves none.
+#[test]
+fn x3_x9_running_the_job_again_discards_a_report_that_was_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut machine, _) = with_variables(folder.path());
+    let hang = JOB.replace("name = \"stick\"", "name = \"stick\"\nself-test = \"hang\"");
+    // The machine has no network card.
+    let upload = ["--upload", "http://10.0.2.2:9/"];
+    machine.image = image(folder.path(), "unsent.img", &hang, &upload);
+    let mut on = machine.start(OnReset::Ends);
+    on.wait_for(", found in EFI variables", 1);
+    on.wait_for("NOT SENT", 1);
+    on.wait_for(QUESTION, 1);
+    on.type_in("r");
+    on.wait_for("{\"seq\":0,", 1);
+    on.cut_power();
+    let mut on = machine.start(OnReset::Ends);
+    on.wait_for_any(&["{\"seq\":0,", QUESTION]);
+    let said = on.text();
+    assert!(said.contains("{\"seq\":0,") && !said.contains(", found in"), "{said}");
+}
+
 /// The reset button in the middle of a run.
 #[test]
 fn x3_a_run_that_is_cut_off_leaves_its_lines_under_another_name() {

@@ -57,6 +57,9 @@ pub fn deliver(home: Handle, settings: &Settings, note: &mut Note, found: &Found
             Then::Ask(failed) => match console::ask(failed) {
                 Choice::Again => {}
                 Choice::Job => {
+                    // What was not saved or sent must not be taken for what the next run leaves.
+                    note.silent = 0;
+                    found.forget();
                     note.done = None;
                     return Next::Job;
                 }
