@@ -4,8 +4,8 @@
 ///
 /// Each is written as a function of a name, with at most two things in its brackets:
 ///
-/// - `n: u64 in [16, 256]`: a parameter of an unsigned type and the list of its values, an array or slice that is known when
-///   the program is compiled. There is one benchmark for each, called `name/16` and `name/256`. It arrives in a register, so
+/// - `n: u64 in [16, 256]`: a parameter of an unsigned type of at most 64 bits and the list of its values, an array or slice that
+///   is known when the program is compiled. There is one benchmark for each, called `name/16` and `name/256`. It arrives in a register, so
 ///   the compiler does not know its value.
 /// - `input: TYPE = EXPRESSION`: a value that is made before each run and dropped after it, neither of them measured. The
 ///   expression may use the parameter. Within the body, `input` is a `&mut TYPE`.
@@ -98,7 +98,11 @@ macro_rules! bench {
     };
     (@entries $kind:ident, $list:expr, $entry:expr) => {
         const PARAMETERS: &[$kind] = &$list;
-        const _: () = assert!($kind::MIN == 0, "parameters are unsigned");
+        // It arrives in a register.
+        const _: () = assert!(
+            $kind::MIN == 0 && $kind::BITS <= u64::BITS,
+            "parameters are unsigned, and have at most 64 bits"
+        );
         #[used]
         #[unsafe(link_section = "barecount")]
         static ENTRIES: [$crate::expansion::Entry; PARAMETERS.len()] = {

@@ -49,6 +49,18 @@ fn what_cannot_be_built_is_told_with_cargos_words_and_its_meaning() {
     }
 }
 
+/// It would be cut to the 64 bits of a register.
+#[test]
+fn a_parameter_of_128_bits_does_not_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = "barecount::bench! { fn large(n: u128 in [1 << 64]) { n } }";
+    package(folder.path(), bench, "#![no_std]");
+    let called = call(folder.path(), &["run", "--crate", "."]);
+    // Not by `fails_with`: rustc says that its evaluation panicked.
+    let why = "parameters are unsigned, and have at most 64 bits";
+    assert!(called.code == 2 && called.err.contains(why), "{called:#?}");
+}
+
 #[test]
 fn what_is_no_package_with_benchmarks_is_named_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
