@@ -83,8 +83,15 @@ where
     fn place(&mut self, at: Point, factor: u32, color: Rgb888, text: &str) {
         let mut magnified = Magnified { target: self.target, at, factor };
         let style = MonoTextStyle::new(&FONT, color);
-        let text = Text::with_baseline(text, Point::zero(), style, Baseline::Top);
-        let Ok(_) = text.draw(&mut magnified);
+        let (mut rest, mut at) = (text, Point::zero());
+        // What follows a line end would be drawn in a line that is somebody else's: control characters are blanks.
+        loop {
+            let end = rest.bytes().position(|byte| byte.is_ascii_control());
+            let part = &rest[..end.unwrap_or(rest.len())];
+            let Ok(next) = Text::with_baseline(part, at, style, Baseline::Top).draw(&mut magnified);
+            let Some(end) = end else { return };
+            (rest, at.x) = (&rest[end + 1..], next.x + WIDTH as i32);
+        }
     }
 
     /// Fills the whole width from one height to another, in pixels.
@@ -103,7 +110,8 @@ pub(super) fn cut(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A text broken into lines of so many characters, at blanks where there are some; the second and all others are indented.
+/// A text broken into lines of so many characters, at its line ends, and at blanks where there are some; the second and all others
+/// are indented.
 pub(super) fn wrapped(
     text: &str,
     characters: usize,
@@ -115,10 +123,10 @@ pub(super) fn wrapped(
             return None;
         }
         let room = characters.saturating_sub(indented).max(1);
-        let part = cut(rest, room);
-        let all = part.len() == rest.len();
-        let end = if all {
-            rest.len()
+        let line_end = rest.bytes().position(|byte| byte == b'\n').unwrap_or(rest.len());
+        let part = cut(&rest[..line_end], room);
+        let end = if part.len() == line_end {
+            part.len()
         } else {
             part.rfind(' ').filter(|&at| at > 0).unwrap_or(part.len())
         };
@@ -195,6 +203,10 @@ mod tests {
         assert_eq!(lines("abcdefghij", 4), ["abcd", "  ef", "  gh", "  ij"]);
         assert_eq!(lines("ÄÖÜäöü", 4), ["ÄÖÜä", "  öü"]);
         assert_eq!(lines("", 4), [""; 0]);
+        // Messages of several lines, as of a failed comparison.
+        let several = lines("no:\n left: 1\nright: 234\n", 9);
+        assert_eq!(several, ["no:", "  left: 1", "  right:", "  234"]);
+        assert_eq!(lines("\n\nx", 4), ["", "  x"]);
         // However narrow, there is an end.
         assert_eq!(lines("ab", 0).len(), 2);
     }

@@ -94,11 +94,9 @@ impl AllSeries {
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        self.all.iter_mut().try_for_each(|series| {
-            series.gather(begin, contexts, platform)?;
-            series.end_row();
-            Ok(())
-        })
+        self.gather(begin, contexts, platform)?;
+        self.end_row();
+        Ok(())
     }
 
     /// Adds what was counted up to now to the row of each set that ends next.
