@@ -127,6 +127,32 @@ fn pci_uarts_are_found() {
     assert!(report.machine().unwrap().serial[0].starts_with("PCI "));
 }
 
+/// Two ports more than the firmware opens: each of those that have none is named in the report.
+#[test]
+fn ports_beyond_the_sixteenth_are_said() {
+    let device = |index: usize| {
+        let file = if index == 0 { "one".to_string() } else { format!("none{index}") };
+        let device = format!("pci-serial,chardev={file},addr={:#x}", index + 4);
+        let none = ["-chardev".to_string(), format!("null,id={file}")];
+        let none = none.into_iter().filter(move |_| index > 0);
+        none.chain(["-device".to_string(), device]).collect::<Vec<_>>()
+    };
+    let devices: Vec<String> = (0..18).flat_map(device).collect();
+    let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
+    for ports in ["pci", "all"] {
+        let (_, [report]) = booted(ports, &devices, ["one"]);
+        assert_eq!(report.machine().unwrap().serial.len(), 16, "{ports}");
+        assert_eq!(
+            device_errors(&report),
+            [
+                "serial port PCI 00:14.0: no more can be open",
+                "serial port PCI 00:15.0: no more can be open",
+            ],
+            "{ports}"
+        );
+    }
+}
+
 /// An ACPI table as `-acpitable` takes it: QEMU fills in length and checksum.
 fn table(folder: &Path, signature: &str, content: &[u8]) -> [String; 2] {
     let file = folder.join(signature);

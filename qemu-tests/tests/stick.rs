@@ -114,6 +114,22 @@ fn x3_a_machine_without_anybody_switches_off_after_a_report_of_many_pages() {
     assert!(*bytes == report_of(&console, 0), "{said}");
 }
 
+/// The report of a crash is whole. What the job wants the machine to do then holds for it too.
+#[test]
+fn x3_a_machine_without_anybody_switches_off_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let ends = "name = \"stick\"\nself-test = \"panic\"\non-end = \"power-off\"";
+    let job = JOB.replace("name = \"stick\"", ends);
+    let machine = Machine::new(folder.path(), image(folder.path(), "stick.img", &job, &[]));
+    let mut on = machine.start(OnReset::Boots);
+    assert!(on.wait_off().success());
+    let said = on.text();
+    for shown in ["saved: barecount/REPORT-", "the firmware failed: a panic on purpose"] {
+        assert!(said.contains(shown), "{said}");
+    }
+    assert!(!said.contains(QUESTION), "{said}");
+}
+
 #[test]
 fn collect_says_what_is_no_stick_and_what_is_not_on_one() {
     let folder = tempfile::tempdir().unwrap();

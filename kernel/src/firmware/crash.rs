@@ -6,7 +6,7 @@
 use super::display::{Display, TITLE};
 use super::{finish, heap, output, saved, stacks};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use arch::interrupts;
 use arch::memory::image;
@@ -16,7 +16,7 @@ use core::arch::asm;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use kernel::screen::Failure;
+use kernel::screen::{Failure, said};
 use protocol::hex::Hex;
 use protocol::job::{OnEnd, SelfTest};
 use protocol::record::{Crash, CrashKind, End, Outcome, Record, Registers};
@@ -125,39 +125,29 @@ fn interrupts_off() {
 }
 
 fn fail(crash: Crash) -> ! {
-    let said = said(&crash);
+    let name = NAME.try_lock();
+    let name = name.as_ref().and_then(|noted| core::str::from_utf8(&noted.0[..noted.1]).ok());
+    let said = said(&crash, name.unwrap_or_default());
     // SAFETY: as in `count_failure`.
     let mut report = unsafe { output::seize() };
     report.break_line();
     report.send(&Record::Crash(crash));
-    report.end(End::without_items(Outcome::Crash));
+    // Nobody may be there: what the job wants the machine to do, when its report is kept, holds for that of a failure too.
+    let on_end = if saved::is_on() { finish::on_end() } else { OnEnd::Halt };
+    report.end(End { on_end, ..End::without_items(Outcome::Crash) });
     report.sink_mut().drain();
     // Behind the report, because the screen's memory may be what is broken.
     // SAFETY: as for the report.
     if let Some(mut display) = unsafe { Display::seize() } {
         let unkept = report.sink_mut().trouble();
-        display.failure(&Failure { title: TITLE, said: &said, unkept: unkept.as_deref() });
+        display.failure(&Failure { title: TITLE, said: &said, unkept: unkept.as_ref() });
     }
     finish::exit_qemu(Outcome::Crash);
-    if saved::finish(OnEnd::default()) {
+    if saved::finish(on_end) {
         // SAFETY: nothing runs any more, and what there is of a report is kept. Which register ACPI names is not known here.
         unsafe { power::reset(None) }
     }
     power::stop()
-}
-
-/// What somebody in front of the screen has to know, and may have to copy.
-fn said(crash: &Crash) -> Vec<String> {
-    let mut said = Vec::from([crash.text.clone()]);
-    said.extend(crash.location.as_ref().map(|location| format!("at {location}")));
-    if let Some(item) = crash.item {
-        let name = NAME.try_lock();
-        let name = name.as_ref().and_then(|noted| core::str::from_utf8(&noted.0[..noted.1]).ok());
-        said.push(format!("while item {} ran: {}", item + 1, name.unwrap_or_default()));
-    }
-    let trace = crash.backtrace.iter().map(|address| format!(" {address}"));
-    said.push(format!("return addresses:{}", trace.collect::<String>()));
-    said
 }
 
 /// Return addresses, the failing instruction first.

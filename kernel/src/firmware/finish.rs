@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use kernel::report::Report;
 use protocol::job::{Job, OnEnd};
 use protocol::record::{End, Outcome};
+use spin::Mutex;
 
 /// Added to the exit code, so that no outcome looks like an exit of QEMU itself.
 const EXIT_BASE: u32 = 0x10;
@@ -17,22 +18,32 @@ const EXIT_BASE: u32 = 0x10;
 const NO_PORT: u32 = u32::MAX;
 
 static EXIT_PORT: AtomicU32 = AtomicU32::new(NO_PORT);
+/// In a lock that is held for a moment only, so that a crash can take it.
+static ON_END: Mutex<OnEnd> = Mutex::new(OnEnd::Halt);
 
 /// How the run is to end.
 pub struct Terms {
     exit_port: Option<u16>,
+    on_end: OnEnd,
 }
 
 impl Terms {
     /// Those of a job; without one, the machine halts.
     pub fn of(job: Option<&Job>) -> Self {
-        Self { exit_port: job.and_then(|job| job.exit_port) }
+        let on_end = job.map_or_else(OnEnd::default, |job| job.on_end);
+        Self { exit_port: job.and_then(|job| job.exit_port), on_end }
     }
 }
 
 /// Notes the terms, also for a crash.
 pub fn agree(terms: Terms) {
     EXIT_PORT.store(terms.exit_port.map_or(NO_PORT, u32::from), Ordering::Relaxed);
+    *ON_END.lock() = terms.on_end;
+}
+
+/// What the job wants the machine to do then, for a crash.
+pub fn on_end() -> OnEnd {
+    ON_END.try_lock().map_or_else(OnEnd::default, |on_end| *on_end)
 }
 
 /// Ends QEMU, if the job named an exit device.

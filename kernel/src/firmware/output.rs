@@ -12,7 +12,7 @@ use arch::time::tsc;
 use arch::uart;
 use core::ops::{Deref, DerefMut};
 use kernel::report::{Form, Report, Sink};
-use kernel::screen::Ways;
+use kernel::screen::{Trouble, Ways};
 use protocol::PROTOCOL_VERSION;
 use protocol::authentication::Key;
 use protocol::console::Received;
@@ -62,7 +62,7 @@ impl Line {
     }
 
     /// Why the report is kept nowhere, or not all of it, if that is so.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Trouble> {
         if saved::is_on() { None } else { self.ports.trouble() }
     }
 

@@ -8,6 +8,7 @@ use arch::memory::Mapped;
 use arch::pci;
 use arch::uart::{COM, Place, Rate, Received, Uart, UartError};
 use core::fmt;
+use kernel::screen::Trouble;
 use protocol::serial::{SerialPort, SerialPorts};
 
 /// Most ports that are open at the same time: sending must not take memory, because a failure sends as well.
@@ -53,7 +54,7 @@ pub struct Ports {
     baud: u32,
     /// In an array: a firmware that fails before it has a heap opens one as well.
     open: [Option<Port>; MOST],
-    /// What the job asked for by name and did not get, a sentence each.
+    /// What the job asked for and did not get, a sentence each.
     pub refused: Vec<String>,
     /// Why the usual port is not open.
     first: Option<UartError>,
@@ -188,7 +189,10 @@ impl Ports {
         if self.opened().any(|port| port.uart.place() == place) {
             return Ok(());
         }
-        let Some(free) = self.open.iter_mut().find(|port| port.is_none()) else { return Ok(()) };
+        let Some(free) = self.open.iter_mut().find(|port| port.is_none()) else {
+            self.refused.push(format!("serial port {found}: no more can be open"));
+            return Ok(());
+        };
         // COM ports, and what the job names by its place, have the usual clock; of others the machine's firmware knows it.
         let rate = match found {
             Found::Named(SerialPort::Spcr | SerialPort::Dbg2) | Found::Device(_) => {
@@ -238,16 +242,17 @@ impl Ports {
     }
 
     /// Why the report is kept nowhere, or not all of it, if that is so.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Trouble> {
         if self.count() == 0 {
             let said = self.refused.first().cloned();
-            return Some(said.or_else(|| Some(self.first.as_ref()?.to_string())).unwrap_or_else(
-                || "no serial port was asked for that could be opened".to_string(),
-            ));
+            let said = said.or_else(|| Some(self.first.as_ref()?.to_string()));
+            return Some(Trouble::NoLine(said.unwrap_or_else(|| {
+                "no serial port was asked for that could be opened".to_string()
+            })));
         }
         let port = self.opened().min_by_key(|port| port.uart.lost())?;
         let lost = port.uart.lost();
-        (lost > 0).then(|| format!("{port} took no more: {lost} bytes are lost"))
+        (lost > 0).then(|| Trouble::NotAll(format!("{port} took no more: {lost} bytes are lost")))
     }
 }
 

@@ -1,12 +1,15 @@
 //! The last screen of a firmware that failed.
 
+use super::Trouble;
 use super::grid::{Grid, wrapped};
 use super::layout::{BACKGROUND, BAND, FAINT, NOTE, RED};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::convert::Infallible;
 use embedded_graphics::pixelcolor::{Rgb888, RgbColor};
 use embedded_graphics::prelude::DrawTarget;
+use protocol::record::Crash;
 
 /// What is known of it.
 pub struct Failure<'a> {
@@ -15,7 +18,19 @@ pub struct Failure<'a> {
     /// What happened and where, a paragraph each.
     pub said: &'a [String],
     /// Why the report is kept nowhere but on this screen, where that is so.
-    pub unkept: Option<&'a str>,
+    pub unkept: Option<&'a Trouble>,
+}
+
+/// What somebody in front of the screen has to know of a crash, and may have to copy. `name`: that of the item that ran, which is
+/// numbered as in the report.
+#[must_use]
+pub fn said(crash: &Crash, name: &str) -> Vec<String> {
+    let mut said = Vec::from([crash.text.clone()]);
+    said.extend(crash.location.as_ref().map(|location| format!("at {location}")));
+    said.extend(crash.item.map(|item| format!("while item {item} ran: {name}")));
+    let trace = crash.backtrace.iter().map(|address| format!(" {address}"));
+    said.push(format!("return addresses:{}", trace.collect::<String>()));
+    said
 }
 
 /// Draws it over everything else.
@@ -26,9 +41,9 @@ where
     let Ok(()) = target.clear(BACKGROUND);
     let mut grid = Grid::new(target);
     grid.say(RED, "THE FIRMWARE FAILED");
-    let unkept = failure.unkept.map(|why| {
-        format!("NO SERIAL LINE: {why}. This is kept nowhere but on this screen: photograph it.")
-    });
+    let unkept = failure
+        .unkept
+        .map(|why| format!("{why}. This is kept nowhere but on this screen: photograph it."));
     let said = failure.said.iter().map(|text| (RgbColor::WHITE, text.as_str()));
     let unkept = unkept.iter().map(|text| (NOTE, text.as_str()));
     let mut line = BAND;

@@ -170,8 +170,8 @@ impl<D: DrawTarget<Color = Rgb888, Error = Infallible>> Grid<'_, D> {
 
 /// What is said of the ways out: trouble first.
 fn ways(header: &Header) -> Vec<(Rgb888, String)> {
-    let trouble = header.ways.trouble.as_deref();
-    let trouble = trouble.map(|why| (NOTE, format!("NO SERIAL LINE: {why}")));
+    let trouble = header.ways.trouble.as_ref();
+    let trouble = trouble.map(|why| (NOTE, why.to_string()));
     let working = header.ways.working.iter().map(|way| (RgbColor::WHITE, way.to_string()));
     trouble.into_iter().chain(working).take(2).collect()
 }

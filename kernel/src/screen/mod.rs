@@ -15,12 +15,13 @@ mod tests;
 pub use board::{Board, MAX_ITEMS};
 pub use canvas::{Canvas, Format};
 pub use code::CHARACTERS;
-pub use failure::{Failure, draw_failure, draw_step};
+pub use failure::{Failure, draw_failure, draw_step, said};
 pub use grid::scale;
 pub use pages::Screen;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use protocol::record::Outcome;
 
 /// How far the run is.
@@ -63,5 +64,23 @@ pub struct Ways {
     /// Ways that work, in words.
     pub working: Vec<String>,
     /// Why the report is kept nowhere, or not all of it, if that is so.
-    pub trouble: Option<String>,
+    pub trouble: Option<Trouble>,
+}
+
+/// Why the report is kept nowhere, or not all of it, each with its reason.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Trouble {
+    /// No port is open.
+    NoLine(String),
+    /// A port that is open has stopped.
+    NotAll(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::NoLine(why) => write!(f, "NO SERIAL LINE: {why}"),
+            Self::NotAll(why) => write!(f, "NOT ALL WAS SENT: {why}"),
+        }
+    }
 }

@@ -5,7 +5,11 @@ use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::{DrawTarget, OriginDimensions};
 use embedded_graphics::primitives::Rectangle;
 use protocol::digest::{Digest, text};
-use protocol::record::{Aggregates, End, Metric, Miss, Record, Series, SnippetResult, Verdict};
+use protocol::hex::Hex;
+use protocol::record::{
+    Aggregates, Crash, CrashKind, End, Metric, Miss, Record, Registers, Series, SnippetResult,
+    Verdict,
+};
 use std::convert::Infallible;
 
 const SIZES: [(u32, u32); 4] = [(640, 480), (1024, 768), (1920, 1080), (3840, 2160)];
@@ -242,9 +246,54 @@ fn a_crash_has_a_red_band_and_long_text_goes_on_below() {
         assert_eq!(short.first(), RED);
         let long = drawn(&[&"x".repeat(150)], None);
         assert!(long.lines_that_differ(&short).len() > 2, "{size:?}");
-        assert!(!drawn(&["x"], Some("no UART")).lines_that_differ(&short).is_empty());
+        let unkept = Trouble::NoLine("no UART".to_string());
+        assert!(!drawn(&["x"], Some(&unkept)).lines_that_differ(&short).is_empty());
         // Of what has no room, nothing is drawn.
         drawn(&[&"x".repeat(15_000)], None);
+    }
+}
+
+#[test]
+fn a_crash_has_the_items_number_of_the_report_and_what_was_lost_has_its_own_words() {
+    let crash = Crash {
+        kind: CrashKind::Panic,
+        text: "no".to_string(),
+        location: Some("a.rs:1:2".to_string()),
+        vector: None,
+        error_code: None,
+        item: Some(0),
+        registers: Registers::default(),
+        backtrace: vec![Hex(16), Hex(32)],
+    };
+    let lines = ["no", "at a.rs:1:2", "while item 0 ran: first", "return addresses: 0x10 0x20"];
+    assert_eq!(said(&crash, "first"), lines);
+    let crash = Crash { location: None, item: None, ..crash };
+    assert_eq!(said(&crash, ""), [lines[0], lines[3]]);
+    let why = || "why".to_string();
+    let troubles = [Trouble::NoLine(why()), Trouble::NotAll(why())].map(|one| one.to_string());
+    assert_eq!(troubles, ["NO SERIAL LINE: why", "NOT ALL WAS SENT: why"]);
+}
+
+/// As of a panic's comparison: each line of it has its own, and none is drawn over the next paragraph.
+#[test]
+fn line_ends_in_a_message_begin_lines_of_the_screen() {
+    for size in SIZES {
+        let crash = |text: &str| {
+            let mut picture = Picture::new(size);
+            let said = [text.to_string(), "at a place".to_string()];
+            draw_failure(&mut picture.canvas(), &Failure { title: "t", said: &said, unkept: None });
+            picture
+        };
+        // Two lines more, below the band: place and title go down by as many.
+        let differ =
+            crash("left == right\n  left: 1\n right: 2").lines_that_differ(&crash("left == right"));
+        assert_eq!(differ, [4, 5, 6, 7], "{size:?}");
+        // A line that goes on nowhere has a blank in its place.
+        let running = |name: &str| {
+            let status = Status { running: Some(name.to_string()), ..Status::default() };
+            shown(size, &[], &status).1
+        };
+        assert!(running("one\ntwo\tthree").memory == running("one two three").memory, "{size:?}");
     }
 }
 
