@@ -257,8 +257,9 @@ mod tests {
         #[test]
         fn no_values_make_it_panic(
             name in "(skylake|zen4|goldencove)(:[0-9]{0,4})?(\\+(gracemont|zen4)(:[0-9]{0,4})?)?",
-            text in "( (shift|cpus|statistics)=[0-9]{1,21}| (strings|counting|clock)=(all|decoded|auto|guest|machine|.{0,4})\
-                | (qualifiers|x2apic)=(on|off|.)| uarch=(l1d|rob|dtlb|ports|uops|transfer)=[0-9a-z/:@]{0,20}| fault=[a-z-]{0,12}){0,6}",
+            text in "( shift=[0-9]{1,3}| cpus=[0-9]{1,2}| statistics=([0-9]{1,4}|[0-9]{19,21})| (strings|counting|clock)=.{0,4}\
+                | strings=(all|decoded)| counting=(auto|plugin|stepping)| clock=(guest|machine)| (qualifiers|x2apic)=(on|off|.)\
+                | uarch=(l1d|rob|dtlb|ports|uops|transfer)=[0-9a-z/:@]{0,20}| fault=[a-z-]{0,12}){0,3}",
         ) {
             let known = parse(&format!("pmu={name}"));
             match parse(&format!("pmu={name}{text}")) {
