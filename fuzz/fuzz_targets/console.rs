@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use protocol::console::{Lines, MAX_COMMAND_BYTES, Received, parse};
 
 fuzz_target!(|input: Vec<(u8, u8)>| {
-    let (mut lines, mut ends) = (Lines::new(), 0);
+    let (mut lines, mut ends) = (Lines::new(), 0_usize);
     for (kind, byte) in input {
         let received = match kind {
             0 => Received::Overrun,
@@ -14,7 +14,7 @@ fuzz_target!(|input: Vec<(u8, u8)>| {
         };
         ends += usize::from(matches!(received, Received::Byte(b'\r' | b'\n')));
         let Some(line) = lines.take(received) else { continue };
-        ends -= 1;
+        ends = ends.checked_sub(1).expect("a line comes at its end");
         if let Ok(line) = line {
             assert!(!line.trim().is_empty() && line.len() <= MAX_COMMAND_BYTES);
             let _ = parse(&line);

@@ -32,7 +32,10 @@ struct Check {
 const BARE_METAL: &str = "x86_64-unknown-none";
 const UEFI: &str = "x86_64-unknown-uefi";
 
-const CHECKS: [Check; 13] = [
+/// libFuzzer is C++, which there may be no compiler for, and nothing is linked.
+const WITHOUT_LIBFUZZER: (&str, &str) = ("CUSTOM_LIBFUZZER_PATH", "/dev/null");
+
+const CHECKS: [Check; 15] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -129,6 +132,41 @@ const CHECKS: [Check; 13] = [
         arguments: &["clippy", "--quiet", "--all-targets", "-p", "boot", "--", "-D", "warnings"],
         target: None,
         environment: &[("RUSTC_BOOTSTRAP", "1")],
+        component: Some("clippy"),
+    },
+    // Workspaces of their own, which nothing else compiles. Their locks have to fit the crates of this one.
+    Check {
+        name: "lints, fuzz targets",
+        arguments: &[
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--no-deps",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        target: None,
+        environment: &[WITHOUT_LIBFUZZER],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, fuzz targets of the event tables",
+        arguments: &[
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--no-deps",
+            "--manifest-path",
+            "arch/events/fuzz/Cargo.toml",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        target: None,
+        environment: &[WITHOUT_LIBFUZZER],
         component: Some("clippy"),
     },
     Check {

@@ -338,3 +338,20 @@ fn segments_that_overlap_are_refused() {
     let error = link(&wanted(&[&program], &["f"])).unwrap_err();
     assert!(matches!(error, ProgramError::Overlap { .. }), "{error}");
 }
+
+/// What the fuzzer begins with reaches the checks behind the file's format, and the reader of entries.
+#[test]
+fn the_fuzzers_seeds_are_a_program_with_an_entry() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds");
+    let [program, entries] =
+        ["program", "entries"].map(|target| fs::read(seeds.join(target).join("linked")).unwrap());
+    for functions in [vec![], vec!["f".to_string()]] {
+        let count = functions.len();
+        let linked = read(&program, &Wanted { functions, ..Wanted::default() }).unwrap();
+        assert_eq!((linked.functions.len(), linked.constructors.len()), (count, 1));
+    }
+    let found = crate::benchmarks::entries::read(&entries, "linked").unwrap();
+    let names: Vec<_> = found.iter().map(|one| (&*one.name, &*one.function)).collect();
+    assert_eq!(names, [("f/3", "f")]);
+    assert_eq!(found[0].around, [None, Some("g".to_string())]);
+}
