@@ -7,8 +7,8 @@ use xtask::cli::Boot;
 use xtask::machine::Given;
 
 const MODELS: [Model; 3] = [Model::K10, Model::Zen2, Model::Zen4];
-/// Instructions of the handler's end, which every ring's count sees, and those by which the counter beside goes on earlier.
-const HANDLER: u64 = 64;
+/// Instructions by which interrupts differ from each other.
+const FEW: i64 = 64;
 
 fn on(model: Model, toml: &str) -> Ran {
     Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, toml) }.run()
@@ -18,14 +18,20 @@ fn sampled(ran: &Ran) -> Vec<&SampleResult> {
     ran.report.sampled().collect()
 }
 
-/// Every sample is accounted for, and the periods come to what a counter beside saw but for the handlers' ends.
-fn is_whole(result: &SampleResult, model: Model) {
+/// Every sample is accounted for, and the periods come to what a counter beside counted less `seen` for each interrupt: the end of
+/// the handler, and what that counter goes on earlier. These are counts of this version's handlers. The last period has no sample.
+fn is_whole(result: &SampleResult, seen: i64, model: Model) {
     let one = &result.events[0];
     assert_eq!((one.samples + one.dropped, one.lost), (one.overflows, 0), "{model:?}: {one:?}");
-    let sum = one.overflows * one.period + one.rest;
+    let sum = one.ended.unwrap_or(one.overflows * one.period) + one.rest;
     let beside = one.witness.expect("a counter counts beside");
-    let off = sum.abs_diff(beside);
-    assert!(off <= HANDLER * (one.overflows + 4), "{model:?}: {sum}, {beside}: {one:?}");
+    let last = beside.cast_signed() - sum.cast_signed() - seen * one.overflows.cast_signed();
+    // A random period is longer by 63 at most.
+    let longest = one.period.cast_signed() + if one.ended.is_some() { 63 } else { 0 };
+    assert!(
+        (-FEW..=longest + FEW).contains(&last),
+        "{model:?}: {last} of {sum}, {beside}: {one:?}"
+    );
 }
 
 #[test]
@@ -40,7 +46,7 @@ fn s1_ibs_samples_the_tagged_instruction_with_its_data() {
             let ran = on(model, &toml);
             ran.ends_with(0);
             let result = sampled(&ran)[0];
-            is_whole(result, model);
+            is_whole(result, if model == Model::Zen2 { 43 } else { 42 }, model);
             let one = &result.events[0];
             assert_eq!(one.counter.as_deref(), Some("ibs_op, by operations"), "{model:?}");
             assert!(one.skid.as_deref().is_some_and(|skid| skid.starts_with("0: ")), "{one:?}");
@@ -128,15 +134,16 @@ fn s1_ibs_by_cycles_of_fetches_and_by_a_rate() {
     let ran = on(Model::Zen4, &events.map(item).concat());
     ran.ends_with(0);
     let results = sampled(&ran);
-    for (result, counter) in results.iter().zip([
-        "ibs_op, by cycles",
-        "ibs_fetch",
-        "ibs_op, by operations",
-        "ibs_op, by cycles",
+    // Beside another event's interrupts, the unit sees more of these than the counter does.
+    for (result, (counter, seen)) in results.iter().zip([
+        ("ibs_op, by cycles", 36),
+        ("ibs_fetch", 36),
+        ("ibs_op, by operations", 36),
+        ("ibs_op, by cycles", -12),
     ]) {
         let one = &result.events[0];
         assert_eq!(one.counter.as_deref(), Some(counter));
-        is_whole(result, Model::Zen4);
+        is_whole(result, seen, Model::Zen4);
         assert!(one.samples >= 5, "{one:?}");
         assert_eq!(one.period % 16, 0, "{one:?}");
     }
@@ -209,13 +216,10 @@ fn s1_random_periods_spread_over_a_loop_that_divides_them() {
             let [start, end] = result.code[0].body.map(|at| at.0);
             result.addresses.iter().filter(|row| (start..end).contains(&row.address.0)).count()
         };
-        is_whole(fixed, Model::Zen4);
+        is_whole(fixed, 36, Model::Zen4);
+        is_whole(random, 36, Model::Zen4);
         let one = &random.events[0];
-        assert_eq!((one.samples + one.dropped, one.lost), (one.overflows, 0), "{one:?}");
         let ended = one.ended.expect("its periods are random");
-        let beside = one.witness.expect("a counter counts beside");
-        let off = (ended + one.rest).abs_diff(beside);
-        assert!(off <= HANDLER * (one.overflows + 4), "{ended}, {beside}: {one:?}");
         assert!(one.remarks.iter().any(|text| text.contains("random")), "{one:?}");
         assert_eq!(fixed.events[0].ended, None);
         // Of some 130 samples most of the loop.

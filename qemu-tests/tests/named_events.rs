@@ -85,7 +85,7 @@ fn m2_generic_names_count_the_same_on_every_model() {
     }
 }
 
-/// Core 2 has two counters: 7 events that are not on fixed ones take 4 passes.
+/// Core 2 has two counters: the five of 7 events that are not on fixed ones take 3 passes.
 #[test]
 fn n2_what_does_not_fit_at_once_is_counted_in_the_fewest_passes() {
     let events = ["0xc4.0", "instructions", "r0c", "0xc5.0", "cycles", "0x88.0", "0xc4.0:k"];
@@ -103,6 +103,7 @@ fn n2_what_does_not_fit_at_once_is_counted_in_the_fewest_passes() {
     for pass in 0..=2 {
         let mut counters: Vec<_> = countings.iter().filter(|one| one.1 == pass).collect();
         let number = counters.len();
+        counters.sort();
         counters.dedup();
         assert!(number == counters.len() && number > 0, "{countings:?}");
     }

@@ -177,7 +177,11 @@ fn m9_s1_each_record_has_the_address_of_the_data_that_its_instruction_accessed()
         }
         for item in [0, 1] {
             let body = results[item as usize].code[0].body[0].0;
+            let mut inside = 0;
             for chunk in ran.report.samples(item) {
+                let count = chunk.iter().count();
+                let columns = [chunk.data.len(), chunk.registers.len() / 3];
+                assert_eq!(columns, [count; 2], "{model:?}: {chunk:?}");
                 let places = chunk.iter().zip(&chunk.data).zip(chunk.registers.chunks(3));
                 for ((sample, data), registers) in places {
                     // In the order of their encoding.
@@ -190,8 +194,11 @@ fn m9_s1_each_record_has_the_address_of_the_data_that_its_instruction_accessed()
                     // The measuring code's own accesses have other addresses.
                     let own = sample.0 < body || sample.0 >= body + 30;
                     assert!(own || (sample.0, data.0) == expected, "{model:?}: {sample:x?}");
+                    inside += usize::from(!own);
                 }
             }
+            // All but those of the measuring code.
+            assert!(inside >= 40, "{model:?}: {inside} samples of the loop");
         }
         let counted = results[2];
         let rows: u64 = counted.data.iter().map(|row| row.count).sum();

@@ -54,6 +54,13 @@ fn wrong(core: &str, leaves: &Leaves, ran: &Ran) -> Vec<String> {
     if machine.family != family || machine.stepping != signature & 0xf {
         wrong.push(format!("{core}: family {:#x} stepping {}", machine.family, machine.stepping));
     }
+    // A machine on which no check was made would have none that failed.
+    if machine.pmu.is_none() {
+        wrong.push(format!("{core}: no PMU was found: {:?}", machine.pmu_absent));
+    }
+    if !ran.report.suites().any(|suite| suite.passed > 0) {
+        wrong.push(format!("{core}: no check passed"));
+    }
     match machine.emulated_pmu {
         Some(pmu) if pmu.recorded => {}
         other => wrong.push(format!("{core}: {other:?}")),

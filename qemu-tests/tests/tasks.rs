@@ -259,6 +259,7 @@ fn i8_m14_counts_of_each_task_are_exact_under_random_ticks_and_go_to_its_parent(
     for model in [Model::Skylake, Model::Core2, Model::Zen4, Model::SapphireRapids] {
         let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, &job) }.run();
         ran.ends_with(1);
+        assert_eq!(ran.report.tasks().count(), 3, "{model:?}");
         for one in ran.report.tasks() {
             let text = format!("{model:?}: {one:?}");
             let counts = |task: &TaskResult| (task.user_instructions, task.child_user_instructions);
