@@ -140,6 +140,17 @@ impl Started {
         Self::of(command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
+    /// A call by somebody at a terminal: standard input and standard error are `terminal`.
+    ///
+    /// # Panics
+    /// If it cannot be called.
+    #[must_use]
+    pub fn at_terminal(folder: &Path, arguments: &[&str], terminal: &File) -> Self {
+        let own = || terminal.try_clone().expect("a descriptor");
+        let mut command = command(folder, arguments);
+        Self::of(command.stdin(own()).stderr(own()).stdout(Stdio::piped()))
+    }
+
     /// A call whose temporary files lie in a folder of their own.
     ///
     /// # Panics

@@ -6,6 +6,7 @@
 
 pub mod blocks;
 mod tutorials;
+mod typed;
 
 use blocks::{Block, blocks, commands, root};
 use clap::Parser;
@@ -16,11 +17,11 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 29] = [
+const NOT_RUN: [(&str, &str); 30] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask lab", "`lab.rs` runs each line with boards of its own"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
-    ("cargo xtask run --object", "it takes an object file; `compiled.rs` makes one"),
+    ("cargo xtask run --object", "run by `a_function_of_an_object_is_measured`"),
     ("cargo xtask mutants", "it takes hours"),
     (
         "cargo test --manifest-path mutants/Cargo.toml",
@@ -43,7 +44,8 @@ const NOT_RUN: [(&str, &str); 29] = [
         "cargo xtask run job.toml --keep /tmp/run",
         "it writes there; `program.rs` keeps a run's files elsewhere",
     ),
-    ("cargo xtask run job.toml --co", "the page's job is run with its script"),
+    ("cargo xtask run job.toml --commands", "the page's job is run with its script"),
+    ("cargo xtask run job.toml --console", "`documents/typed.rs` types the page's script"),
     ("cargo xtask run job.toml --save-baseline", IN_ORDER),
     ("cargo xtask run job.toml --baseline", IN_ORDER),
     ("cargo xtask compare", IN_ORDER),
@@ -222,6 +224,40 @@ fn every_block_is_run_or_listed_with_its_reason() {
     }
 }
 
+/// A fuzz run has no end, so its lines are not run. What they name is in a fresh clone, or the document says how it is made.
+#[test]
+fn every_fuzz_command_names_a_target_and_folders_that_are_there() {
+    let blocks = blocks();
+    let of_blocks = blocks
+        .iter()
+        .flat_map(|block| commands(block).into_iter().map(|line| (root().join(&block.file), line)));
+    let lines: Vec<_> = of_blocks.chain(blocks::quoted()).collect();
+    let mut seen = 0;
+    for (document, line) in &lines {
+        let Some((_, words)) = line.split_once("cargo fuzz run ") else { continue };
+        let folder = document.parent().expect("it lies in a folder");
+        let mut words = words.trim_start_matches("--sanitizer none ").split(' ');
+        let target = words.next().expect("a target");
+        assert!(folder.join(format!("fuzz/fuzz_targets/{target}.rs")).is_file(), "{line}");
+        for name in words {
+            let made = (document.clone(), format!("mkdir -p {name}"));
+            // Git keeps no corpus: one that is here is not in a clone.
+            let is_kept = !name.contains("corpus") && folder.join(name).is_dir();
+            assert!(is_kept || lines.contains(&made), "{name} of {line}");
+        }
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen} lines that fuzz");
+    // All targets are named.
+    let targets = fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap();
+    let named = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    for target in targets.map(|entry| entry.unwrap().path()) {
+        let name = target.file_stem().unwrap().to_string_lossy().into_owned();
+        let is_named = [format!("`{name}`"), format!("--sanitizer none {name}\n")];
+        assert!(is_named.iter().any(|form| named.contains(form)), "{name}");
+    }
+}
+
 /// Also those within a paragraph, and those of the help texts.
 #[test]
 fn every_command_line_is_one_that_the_tool_takes() {
@@ -332,6 +368,26 @@ fn a_history_is_plotted() {
     let folder = user_folder();
     assert!(run(folder.path(), &line).is_none(), "it measures");
     assert!(folder.path().join("plots/history-0.svg").exists());
+}
+
+/// As the page has it: a function of that name, compiled to that file, with one argument.
+#[test]
+fn a_function_of_an_object_is_measured() {
+    let all = blocks();
+    let mut lines =
+        all.iter().flat_map(commands).filter(|line| line.starts_with("cargo xtask run --object"));
+    let line = lines.next().expect("an example");
+    assert_eq!(lines.next(), None, "this is the only one");
+    let folder = user_folder();
+    let source = "#![no_std]\n#[unsafe(no_mangle)]\npub extern \"C\" fn fnv1a(count: u64) -> u64 {\n\
+                  (0..count).fold(0xcbf2_9ce4_8422_2325, |hash, one| (hash ^ one & 0xff).wrapping_mul(0x100_0000_01b3))\n}\n";
+    fs::write(folder.path().join("hash.rs"), source).unwrap();
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut rustc = std::process::Command::new(rustc);
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "-Copt-level=2", "-Cpanic=abort"]);
+    rustc.args(["--emit", "obj=hash.o", "hash.rs"]).current_dir(folder.path());
+    assert!(rustc.status().unwrap().success());
+    assert!(run(folder.path(), &line).is_none(), "it measures");
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Documents whose examples a reader types.
-const DOCUMENTS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+const DOCUMENTS: [&str; 4] =
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "arch/events/README.md"];
 
 /// A fenced block.
 #[derive(Clone, Debug)]
@@ -90,21 +91,31 @@ pub fn of(path: &Path) -> Vec<Block> {
     found
 }
 
+/// What stands in back quotes within paragraphs, with its document.
+pub fn quoted() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for path in documents() {
+        let document = fs::read_to_string(&path).expect("a document");
+        let codes = Parser::new(&document);
+        found.extend(codes.filter_map(|event| match event {
+            Event::Code(code) => Some((path.clone(), code.to_string())),
+            _ => None,
+        }));
+    }
+    found
+}
+
 /// Command lines of the tool within paragraphs, without the parts that may be left out.
 pub fn inline() -> Vec<String> {
     let mut found = Vec::new();
-    for path in documents() {
-        let document = fs::read_to_string(path).expect("a document");
-        for event in Parser::new(&document) {
-            let Event::Code(code) = event else { continue };
-            if !code.starts_with("cargo xtask ") || code.contains("...") || code.contains('|') {
-                continue;
-            }
-            let kept: Vec<&str> =
-                code.split('[').map(|part| part.split(']').next_back().unwrap_or(part)).collect();
-            // A folder's name stands for itself.
-            found.push(kept.concat().trim().to_string());
+    for (_, code) in quoted() {
+        if !code.starts_with("cargo xtask ") || code.contains("...") || code.contains('|') {
+            continue;
         }
+        let kept: Vec<&str> =
+            code.split('[').map(|part| part.split(']').next_back().unwrap_or(part)).collect();
+        // A folder's name stands for itself.
+        found.push(kept.concat().trim().to_string());
     }
     found
 }
