@@ -268,7 +268,8 @@ impl Runner for Disturbed {
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         let again = if self.copies > nop("x").unroll.into() { self.repeats[0] } else { 0 };
         self.repeats[1] += again;
-        self.made.time += (1 + self.copies) * u64::from(1 + again) << UPDATE;
+        let updates = (1 + self.copies) * u64::from(1 + again);
+        self.made.time += updates << UPDATE;
         Ok(self.copies)
     }
     fn counts(&self) -> &[u64] {
