@@ -115,7 +115,7 @@ fn i3_hlt_ends_with_the_nmi_that_it_waits_for() {
 
 /// Where the guest's time is its own, HLT lasts as long as the timer was set to, and nothing of the hypervisor's.
 #[test]
-fn i7_hlt_takes_the_time_that_the_local_apics_timer_was_set_to() {
+fn hlt_takes_the_time_that_the_local_apics_timer_was_set_to() {
     for model in models() {
         let names = each_way(ways_on(model), |counting| Guest {
             pmu_options: Some(format!("pmu={} clock=guest shift=0", model.spec().name)),
