@@ -241,7 +241,7 @@ fn s2_no_task_has_a_branch_of_another() {
 #[test]
 fn s2_stacks_of_tasks_that_ticks_switch_are_their_own() {
     let code = [TWO_CALLS, ONE_CALL].map(|asm| asm.replace("int 0x83; ", ""));
-    let toml = yielding("call-graph = \"lbr\"", 10_000_000, [&code[0], &code[1]]);
+    let toml = yielding("call-graph = \"lbr\"", 4_000_000, [&code[0], &code[1]]);
     let ran = on(Model::Skylake, &toml);
     ran.ends_with(0);
     let result = ran.report.sampled().next().expect("one item");
