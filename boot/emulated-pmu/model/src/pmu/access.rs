@@ -64,7 +64,7 @@ impl Pmu {
     /// Whether the guest gets #GP(0) for such a WRMSR.
     #[must_use]
     pub fn refuses(&self, msr: u32, value: u64) -> bool {
-        // Some registers are refused for what others hold, so the write is tried. The copy is cheaper than the needs after it.
+        // Some registers are refused for what others hold, so the write is tried, on a copy. What it would need is not asked for.
         let mut copy = self.clone();
         let written = copy.find(msr).and_then(|register| Ok(copy.write(register, msr, value)?));
         matches!(written, Err(MsrError::GeneralProtection(_)))
