@@ -36,7 +36,6 @@ use pmu_model::Model;
 use std::ops::Range;
 use xtask::output::say;
 
-const WAYS: [Way; 2] = [Way::Stepping, Way::Plugin];
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
@@ -55,6 +54,9 @@ struct Arguments {
     programs: Range<u64>,
     #[arg(long, default_value = "skylake", value_parser = model)]
     model: Model,
+    /// Code is translated for what each program counts, not for what those before it counted as well.
+    #[arg(long)]
+    exact: bool,
 }
 
 fn numbers(text: &str) -> Result<Range<u64>, String> {
@@ -73,20 +75,21 @@ fn model(text: &str) -> Result<Model, String> {
 }
 
 fn main() {
-    let Arguments { what, programs, model } = Arguments::parse();
+    let Arguments { what, programs, model, exact } = Arguments::parse();
+    let ways = [Way::Stepping, if exact { Way::Exact } else { Way::Plugin }];
     match what {
-        What::Show => show(model, programs),
-        What::Smaller => programs.for_each(|number| match smallest(number, model, WAYS) {
+        What::Show => show(model, programs, ways),
+        What::Smaller => programs.for_each(|number| match smallest(number, model, ways) {
             Some((drawn, text)) => say(&format!("{text}{}", report::describe(&drawn))),
             None => say(&format!("program {number} is the same where it runs alone")),
         }),
     }
 }
 
-fn show(model: Model, numbers: Range<u64>) {
+fn show(model: Model, numbers: Range<u64>, ways: [Way; 2]) {
     let mut programs = draw(model, numbers);
     programs.iter_mut().for_each(|drawn| drawn.assembled.program.detailed = true);
-    let [stepping, plugin] = WAYS.map(|way| run(model, way, &programs));
+    let [stepping, plugin] = ways.map(|way| run(model, way, &programs));
     if let ([drawn], [report]) = (&programs[..], &stepping[..]) {
         say(&format!("{}{report:#?}", report::describe(drawn)));
     }

@@ -19,10 +19,10 @@ mod system;
 mod by_hand;
 mod deliveries;
 
-use draw::{draw, smallest};
+use draw::{Drawn, draw, smallest};
 use machine::{Way, run};
 use pmu_model::Model;
-use report::difference;
+use report::{Report, difference};
 use std::collections::HashSet;
 use std::ops::Range;
 use xtask::cli::models;
@@ -30,18 +30,26 @@ use xtask::cli::models;
 /// Asserts that the plugin and stepping say the same of programs.
 fn equal(model: Model, numbers: Range<u64>) {
     let programs = draw(model, numbers);
-    let ways = [Way::Stepping, Way::Plugin];
-    let [stepping, plugin] = ways.map(|way| run(model, way, &programs));
+    let stepping = run(model, Way::Stepping, &programs);
     report::whole(&programs, &stepping);
-    let Some((index, text)) = difference(&programs, &stepping, &plugin) else { return };
+    // What the programs before one counted decides with what its code is translated, unless that is exact.
+    for way in [Way::Exact, Way::Plugin] {
+        equal_by(model, way, &programs, &stepping);
+    }
+}
+
+/// The same of one way of the plugin.
+fn equal_by(model: Model, way: Way, programs: &[Drawn], stepping: &[Report]) {
+    let plugin = run(model, way, programs);
+    let Some((index, text)) = difference(programs, stepping, &plugin) else { return };
     let number = programs[index].number;
-    let alone = smallest(number, model, ways);
+    let alone = smallest(number, model, [Way::Stepping, way]);
     let (drawn, what) = alone
         .as_ref()
         .map_or((&programs[index], text.as_str()), |(drawn, text)| (drawn, text.as_str()));
-    let first = report::all_differences(&programs, &stepping, &plugin);
+    let first = report::all_differences(programs, stepping, &plugin);
     panic!(
-        "{model:?}: stepping and plugin differ\n{first}\nthe first of them, {}:\n{what}{}",
+        "{model:?}, {way:?}: stepping and plugin differ\n{first}\nthe first of them, {}:\n{what}{}",
         if alone.is_some() { "made smaller" } else { "which is the same where it runs alone" },
         report::describe(drawn)
     );

@@ -17,6 +17,8 @@ pub struct Options {
     pub cpus: usize,
     /// `counting=auto|plugin|stepping`: who counts what cannot be told from QEMU's clock.
     pub counting: Counting,
+    /// `modes=kept|exact`: when code is translated for less than it was; see [`crate::translator::Modes`].
+    pub modes: Keeping,
     /// `statistics=N`: a line of exits and what they cost at each Nth exit; 0, and nothing is counted.
     pub statistics: u64,
     /// `qualifiers=on|off`: whether there are registers of qualifiers, which no processor has.
@@ -54,6 +56,16 @@ pub enum Strings {
     All,
     /// What decoding finds, where the code of compilers is taken for granted: certain enough, and faster.
     Decoded,
+}
+
+/// When the plugin has code translated for less than it was.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Keeping {
+    /// When what is no longer needed has not been for long: each change throws all translated code away.
+    #[default]
+    Kept,
+    /// At once. Slow; what is counted in a mode does not depend on what was counted before, which tests want.
+    Exact,
 }
 
 /// Who counts what cannot be told from QEMU's clock.
@@ -103,6 +115,11 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("stepping") => Counting::Stepping,
         Some(_) => return Err(Refusal::Options),
     };
+    let modes = match value("modes") {
+        None | Some("kept") => Keeping::Kept,
+        Some("exact") => Keeping::Exact,
+        Some(_) => return Err(Refusal::Options),
+    };
     let parameters = match value("uarch") {
         None => None,
         Some(_) if counting == Counting::Stepping => return Err(Refusal::Options),
@@ -143,6 +160,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         strings,
         cpus,
         counting,
+        modes,
         statistics,
         qualifiers,
         x2apic,
@@ -192,12 +210,16 @@ mod tests {
         assert!(
             x2apic("pmu=zen4 x2apic=on") && !x2apic("pmu=zen4") && !x2apic("pmu=zen4 x2apic=off")
         );
+        let modes = |text| parse(text).unwrap().unwrap().modes;
+        assert_eq!(modes("pmu=zen4 modes=exact"), Keeping::Exact);
+        assert_eq!([modes("pmu=zen4 modes=kept"), modes("pmu=zen4")], [Keeping::Kept; 2]);
         assert_eq!(parse("pmu=zen4").unwrap().unwrap().statistics, 0);
         assert_eq!(parse("pmu=zen4 statistics=4096").unwrap().unwrap().statistics, 4096);
         for wrong in [
             "strings=user",
             "statistics=all",
             "counting=both",
+            "modes=all",
             "clock=mine",
             "qualifiers=some",
             "x2apic=yes",
@@ -257,8 +279,8 @@ mod tests {
         #[test]
         fn no_values_make_it_panic(
             name in "(skylake|zen4|goldencove)(:[0-9]{0,4})?(\\+(gracemont|zen4)(:[0-9]{0,4})?)?",
-            text in "( shift=[0-9]{1,3}| cpus=[0-9]{1,2}| statistics=([0-9]{1,4}|[0-9]{19,21})| (strings|counting|clock)=.{0,4}\
-                | strings=(all|decoded)| counting=(auto|plugin|stepping)| clock=(guest|machine)| (qualifiers|x2apic)=(on|off|.)\
+            text in "( shift=[0-9]{1,3}| cpus=[0-9]{1,2}| statistics=([0-9]{1,4}|[0-9]{19,21})| (strings|counting|clock|modes)=.{0,4}\
+                | strings=(all|decoded)| counting=(auto|plugin|stepping)| clock=(guest|machine)| modes=(kept|exact)| (qualifiers|x2apic)=(on|off|.)\
                 | uarch=(l1d|rob|dtlb|ports|uops|transfer)=[0-9a-z/:@]{0,20}| fault=[a-z-]{0,12}){0,3}",
         ) {
             let known = parse(&format!("pmu={name}"));

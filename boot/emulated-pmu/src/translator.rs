@@ -1,6 +1,7 @@
 //! What the hypervisor asks of the plugin in QEMU's translator: with what code is translated ([`mode`], [`Modes`]), which
 //! parts of the model see it ([`parts`]), and how far the guest may run ([`Plan`]).
 
+use crate::options::Keeping;
 use plugin_channel::{Limit, MAX_LIMITS, Mode, Parts};
 use pmu_model::{Needs, Occurrence, Ring, Selection};
 
@@ -47,6 +48,7 @@ pub fn mode(needs: &Needs, overflows: bool) -> Mode {
 /// requested has been less for long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
+    keeping: Keeping,
     current: Mode,
     /// All that was requested since the mode last changed or was needed in full.
     recent: Mode,
@@ -63,8 +65,19 @@ impl Modes {
     /// And at least so many stays, as the clock passes over the time in which a kernel waits.
     pub const STAYS: u32 = 1 << 10;
 
+    /// None yet, which change like this.
+    #[must_use]
+    pub fn new(keeping: Keeping) -> Self {
+        Self { keeping, ..Self::default() }
+    }
+
     /// A stay for which `wanted` is needed comes, at this time in instructions. The new mode, if it changes.
     pub fn plan(&mut self, wanted: Mode, now: u64) -> Option<Mode> {
+        if self.keeping == Keeping::Exact {
+            let changes = self.current != wanted;
+            self.current = wanted;
+            return changes.then_some(wanted);
+        }
         self.recent |= wanted;
         self.stays = self.stays.saturating_add(1);
         let grows = !self.current.contains(wanted);

@@ -16,6 +16,8 @@ use xtask::machine::{Ending, Given};
 pub enum Way {
     /// By the plugin in QEMU's translator.
     Plugin,
+    /// The same, and code is translated for what each program counts, not for what those before it counted as well.
+    Exact,
     /// By the hypervisor, one instruction at a time.
     Stepping,
     /// The same, on a machine with more memory.
@@ -43,15 +45,16 @@ pub fn run_with(
     let list: Vec<_> = programs.iter().map(|drawn| drawn.assembled.program.clone()).collect();
     let shift = 0;
     let memory = match way {
-        Way::Plugin | Way::Stepping => 256,
+        Way::Plugin | Way::Exact | Way::Stepping => 256,
         Way::Elsewhere => 320,
     };
     let counting = match way {
-        Way::Plugin => Counting::Plugin,
+        Way::Plugin | Way::Exact => Counting::Plugin,
         Way::Stepping | Way::Elsewhere => Counting::Stepping,
     };
     // Time is the guest's: a timer must not ring while an instruction is being stepped.
-    let options = format!("pmu={} clock=guest shift={shift}{more}", model.spec().name);
+    let modes = if matches!(way, Way::Exact) { " modes=exact" } else { "" };
+    let options = format!("pmu={} clock=guest shift={shift}{modes}{more}", model.spec().name);
     let guest = Guest {
         pmu: Given::Emulated(model),
         pmu_options: Some(options),

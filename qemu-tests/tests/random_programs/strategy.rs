@@ -170,20 +170,17 @@ fn user() -> BoxedStrategy<Fragment> {
 
 fn pmu() -> BoxedStrategy<PmuPlan> {
     let rings = prop_oneof![Just(1u8), Just(2), Just(3), Just(3)];
-    let threshold = prop_oneof![
-        6 => Just((0u8, false, false)),
-        1 => (1u8..4, any::<bool>(), any::<bool>()),
-    ];
     let period = prop_oneof![
         4 => Just(None),
         1 => (1u32..50).prop_map(Some),
         1 => (20u32..1500).prop_map(Some),
     ];
+    let threshold = (prop::bool::weighted(0.4), 1u8..4, any::<bool>(), any::<bool>());
     let counter = (any::<Index>(), rings, threshold, period).prop_map(
-        |(event, rings, (cmask, invert, edge), period)| CounterPlan {
+        |(event, rings, (has_threshold, cmask, invert, edge), period)| CounterPlan {
             event: EventPlan::Drawn(event),
             rings,
-            cmask,
+            cmask: if has_threshold { cmask } else { 0 },
             invert,
             edge,
             period,
@@ -191,14 +188,14 @@ fn pmu() -> BoxedStrategy<PmuPlan> {
     );
     let fixed = prop::option::weighted(0.3, (1u8..4, prop::option::weighted(0.3, 100u32..2000)));
     let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
-    (vec(counter, 1..7), fixed, flags)
-        .prop_map(|(counters, fixed, (nmi, freeze, records))| PmuPlan {
-            counters,
-            fixed,
-            nmi,
-            freeze,
-            records,
-            timed: false,
+    // Most thresholds are stepped, so a program that has one has little to compare.
+    let has_thresholds = prop::bool::weighted(0.2);
+    (vec(counter, 1..7), fixed, flags, has_thresholds)
+        .prop_map(|(mut counters, fixed, (nmi, freeze, records), has_thresholds)| {
+            if !has_thresholds {
+                counters.iter_mut().for_each(|counter| counter.cmask = 0);
+            }
+            PmuPlan { counters, fixed, nmi, freeze, records, timed: false }
         })
         .boxed()
 }

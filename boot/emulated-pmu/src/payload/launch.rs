@@ -36,8 +36,8 @@ static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
 static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
-/// Who is to count what cannot be told from QEMU's clock.
-static COUNTER: spin::Once<options::Counting> = spin::Once::new();
+/// Who is to count what cannot be told from QEMU's clock, and how long the plugin has code translated for it.
+static COUNTER: spin::Once<(options::Counting, options::Keeping)> = spin::Once::new();
 /// The parameters of caches, TLBs and predictor, if there are some.
 static PARAMETERS: spin::Once<Parameters> = spin::Once::new();
 /// The guest's time is its own.
@@ -116,7 +116,7 @@ unsafe fn build(
     rsp: u64,
 ) {
     OWN_TIME.store(options.clock == Clock::Guest, Ordering::Relaxed);
-    COUNTER.call_once(|| options.counting);
+    COUNTER.call_once(|| (options.counting, options.modes));
     statistics::want(options.statistics);
     let mut timing = Timing::of_tsc(shift);
     if let Some(parameters) = options.parameters {
@@ -291,9 +291,9 @@ pub fn greet(guest: &Guest) {
 
 /// Looks for the plugin, if it is wanted.
 pub fn find_plugin(guest: &mut Guest) {
-    let wanted = COUNTER.get().copied().unwrap_or_default();
+    let (wanted, modes) = COUNTER.get().copied().unwrap_or_default();
     if wanted != options::Counting::Stepping {
-        guest.plugin = Plugin::find(PARAMETERS.get());
+        guest.plugin = Plugin::find(PARAMETERS.get(), modes);
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {
         debug::line(format_args!("no emulated PMU: the plugin is requested, but QEMU has none"));

@@ -6,6 +6,7 @@ use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
 use emulated_pmu::step::Behind;
+use emulated_pmu::options::Keeping;
 use emulated_pmu::translator::Modes;
 use plugin_channel::{
     ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
@@ -104,7 +105,7 @@ pub struct Plugin {
 
 impl Plugin {
     /// Asks for it. Says so if there is one that speaks otherwise.
-    pub fn find(parameters: Option<&Parameters>) -> Option<Self> {
+    pub fn find(parameters: Option<&Parameters>, keeping: Keeping) -> Option<Self> {
         set!(question, QUESTION);
         set!(answer, 0);
         execute(Command::Who);
@@ -129,7 +130,7 @@ impl Plugin {
         set!(parameters, parameters.map_or([0; Parameters::WORDS], Parameters::words));
         execute(Command::Region);
         Some(Self {
-            modes: Modes::default(),
+            modes: Modes::new(keeping),
             stops: get!(stops) != 0,
             counts: [0; OCCURRENCES],
             passed: [0; OCCURRENCES],

@@ -79,6 +79,18 @@ fn modes_grow_at_once_and_shrink_late() {
     assert_eq!((found, modes.current()), (Some(Mode::empty()), Mode::empty()));
 }
 
+#[test]
+fn e1_exact_modes_are_what_was_wanted_last() {
+    let mut modes = Modes::new(Keeping::Exact);
+    let both = Mode::STRINGS | Mode::BRANCHES;
+    for (wanted, changed) in
+        [(both, Some(both)), (both, None), (Mode::STRINGS, Some(Mode::STRINGS)), (both, Some(both))]
+    {
+        assert_eq!((modes.plan(wanted, 5), modes.current()), (changed, wanted));
+    }
+    assert_eq!(modes.plan(Mode::empty(), 5), Some(Mode::empty()));
+}
+
 /// A kernel that waits: its clock continues, and nothing else happens.
 #[test]
 fn modes_do_not_shrink_where_little_happens() {
