@@ -36,7 +36,6 @@ use pmu_model::Model;
 use std::ops::Range;
 use xtask::output::say;
 
-
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
     /// What differs; of a single program, all that is known of it as well.

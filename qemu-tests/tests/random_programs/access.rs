@@ -1,7 +1,7 @@
 //! Instructions that touch memory.
 
-use iced_x86::IcedError;
 use iced_x86::code_asm::*;
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 type Encode = fn(&mut CodeAssembler, AsmMemoryOperand) -> Result<(), IcedError>;
 
@@ -112,6 +112,31 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.fistp(qword_ptr(m))),
     form(|a, m| a.fnstcw(word_ptr(m))),
     form(|a, m| a.fnstsw(word_ptr(m))),
+    aligned(8, |a, m| a.fbld(tbyte_ptr(m))),
+    aligned(8, |a, m| a.fbstp(tbyte_ptr(m))),
+    // Wider or narrower in memory than in the register.
+    form(|a, m| a.cvtdq2pd(xmm0, qword_ptr(m))),
+    form(|a, m| a.vcvtdq2pd(ymm1, xmmword_ptr(m))),
+    form(|a, m| a.vcvtps2pd(ymm0, xmmword_ptr(m))),
+    form(|a, m| a.vcvtpd2ps(xmm1, ymmword_ptr(m))),
+    form(|a, m| a.pmovzxbq(xmm2, word_ptr(m))),
+    form(|a, m| a.vpmovzxbw(ymm1, xmmword_ptr(m))),
+    form(|a, m| a.vpmovsxbq(ymm0, dword_ptr(m))),
+    form(|a, m| a.vbroadcastf128(ymm1, xmmword_ptr(m))),
+    form(|a, m| a.vmovddup(ymm2, ymmword_ptr(m))),
+    // Parts may be left out: which, the registers say.
+    form(|a, m| a.vmaskmovps(xmm1, xmm0, xmmword_ptr(m))),
+    form(|a, m| a.vpmaskmovd(ymmword_ptr(m), ymm0, ymm1)),
+    form(|a, m| a.lea(rdi, ptr(m)).and_then(|()| a.maskmovdqu(xmm0, xmm1))),
+    form(gather),
+    // The address is not the operand's alone.
+    form(|a, m| {
+        a.mov(ecx, 77).and_then(|()| a.bts(dword_ptr(m), ecx)).and_then(|()| define_flags(a))
+    }),
+    form(|a, m| a.lea(rbx, ptr(m)).and_then(|()| a.xlatb())),
+    form(enter),
+    // #GP after its load: a selector beyond the table.
+    form(|a, m| a.mov(word_ptr(m + 4), 0x7ff8).and_then(|()| a.jmp(fword_ptr(m)))),
     // The system's.
     form(|a, m| a.sgdt(fword_ptr(m))),
     form(|a, m| a.str(word_ptr(m))),
@@ -121,14 +146,47 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.nop_1(dword_ptr(m))),
 ];
 
+/// The number of the last form with an instruction of this name.
+///
+/// # Panics
+/// If there is none.
+pub fn named(name: &str) -> u8 {
+    let has = |form: &Form| {
+        let mut a = CodeAssembler::new(64).expect("64 bits");
+        (form.encode)(&mut a, rdx.into()).expect("it can be encoded");
+        let lower = |one: &Instruction| format!("{:?}", one.mnemonic()).to_lowercase();
+        a.instructions().iter().any(|one| lower(one) == name)
+    };
+    let found = FORMS.iter().rposition(has);
+    found.unwrap_or_else(|| panic!("no form has {name}")) as u8
+}
+
 /// Makes all flags what CF is, after BT and its kin: they leave OF, SF, AF and PF undefined, and QEMU's depend on what it
 /// knows of the flags where it translates, so on where blocks begin.
 pub fn define_flags(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.sbb(eax, eax)
 }
 
+/// Four elements, of which the mask leaves some out, all at one place.
+fn gather(a: &mut CodeAssembler, m: AsmMemoryOperand) -> Result<(), IcedError> {
+    a.lea(rdi, ptr(m))?;
+    a.pxor(xmm2, xmm2)?;
+    let from = MemoryOperand::with_base_index_scale(Register::RDI, Register::XMM2, 4);
+    let (code, to) = (Code::VEX_Vpgatherdd_xmm_vm32x_xmm, Register::XMM3);
+    a.add_instruction(Instruction::with3(code, to, from, Register::XMM1)?)
+}
+
+/// ENTER with the pointers of as many frames as there can be, which it copies: 30 loads and 32 stores.
+fn enter(a: &mut CodeAssembler, _: AsmMemoryOperand) -> Result<(), IcedError> {
+    a.push(rbp)?;
+    a.mov(rbp, rsp)?;
+    a.enter(16, 31)?;
+    a.leave()?;
+    a.pop(rbp)
+}
+
 /// How many kinds of [`save`] there are.
-pub const SAVES: u8 = 6;
+pub const SAVES: u8 = 8;
 
 /// The alignment that a kind of [`save`] needs, and its instructions: state is stored and loaded again. XSAVE's area needs
 /// a header that was never used, so that is cleared before.
@@ -165,6 +223,14 @@ pub fn save(
         4 => {
             a.xsave64(ptr(m(0)))?;
             a.xrstor64(ptr(m(0)))
+        }
+        5 => {
+            a.fnstenv(ptr(m(0)))?;
+            a.fldenv(ptr(m(0)))
+        }
+        6 => {
+            a.fnsave(ptr(m(0)))?;
+            a.frstor(ptr(m(0)))
         }
         _ => {
             a.stmxcsr(dword_ptr(m(0)))?;

@@ -107,6 +107,40 @@ fn what_programs_count_is_what_their_parts_are() {
     }
 }
 
+/// Instructions of which QEMU makes other accesses than a processor: in another order, more or fewer.
+#[test]
+fn e1_accesses_are_counted_as_a_processor_makes_them() {
+    let place = Place { page: 0, spot: Spot::At(0), form: Addressing::Base };
+    let form = |name| Fragment::Access(super::access::named(name), place);
+    let cases: [(Fragment, [u64; 4]); 12] = [
+        (form("fbld"), [1, 0, 0, 0]),
+        (form("fbstp"), [0, 1, 0, 0]),
+        // One right after the other, in a loop of one round with its PUSH, POP and jump.
+        (Fragment::Loop(LoopKind::DecJnz, 1, vec![form("fbld"), form("fbstp")]), [2, 2, 1, 0]),
+        (form("vcvtdq2pd"), [1, 0, 0, 0]),
+        (form("vpmovzxbw"), [1, 0, 0, 0]),
+        (form("vmaskmovps"), [1, 0, 0, 0]),
+        (form("vpmaskmovd"), [0, 1, 0, 0]),
+        (form("maskmovdqu"), [0, 1, 0, 0]),
+        // One, of whichever elements.
+        (form("vpgatherdd"), [1, 0, 0, 0]),
+        // PUSH, LEAVE and POP as well.
+        (form("enter"), [32, 33, 0, 0]),
+        // Its selector is stored before; the handler of #GP stores once, and its IRET loads five words.
+        (form("jmp"), [5, 2, 1, 0]),
+        // FNSTENV and FLDENV.
+        (Fragment::Save(5, place), [1, 1, 0, 0]),
+    ];
+    let programs: Vec<_> = std::iter::once(Vec::new())
+        .chain(cases.iter().map(|(fragment, _)| vec![fragment.clone()]))
+        .zip(0..)
+        .map(|(main, number)| program(number, main, &EVENTS, false))
+        .collect();
+    for way in [Way::Stepping, Way::Plugin, Way::Exact] {
+        each_adds(way, &cases, &programs);
+    }
+}
+
 /// Where it goes does not tell whether it was taken.
 #[test]
 fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() {

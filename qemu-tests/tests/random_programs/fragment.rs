@@ -61,6 +61,14 @@ pub enum CallKind {
     Alias,
 }
 
+/// A way back to where the stack says.
+#[derive(Clone, Copy, Debug)]
+pub enum Back {
+    Near,
+    Interrupt,
+    Far,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub enum StringKind {
     Movs,
@@ -129,6 +137,8 @@ pub enum Fragment {
     /// A conditional jump to the very next instruction, with this count in ECX: one of the flags, or [`ON_COUNT`] and more.
     Nowhere(u8, Test, u8),
     Loop(LoopKind, u8, Vec<Fragment>),
+    /// A near return, IRET or far return to the same offset of another page, which may be absent.
+    SameOffset(Back, bool),
     /// Of one of the functions after the one that this is in.
     Call(CallKind, u8),
     /// Calls nested so deep.

@@ -158,10 +158,15 @@ fn kernel() -> BoxedStrategy<Fragment> {
         1 => (0u8..16).prop_map(|page| Fragment::Forget(Forget::Page(page))),
         1 => Just(Fragment::Forget(Forget::All)),
         1 => Just(Fragment::Forget(Forget::Caches)),
+        1 => (back(), any::<bool>()).prop_map(|(back, absent)| Fragment::SameOffset(back, absent)),
         1 => Just(Fragment::Port),
         1 => Just(Fragment::Shadow),
     ]
     .boxed()
+}
+
+fn back() -> BoxedStrategy<Back> {
+    prop_oneof![Just(Back::Near), Just(Back::Interrupt), Just(Back::Far)].boxed()
 }
 
 fn user() -> BoxedStrategy<Fragment> {

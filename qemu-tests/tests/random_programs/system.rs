@@ -5,6 +5,7 @@ use super::compatibility;
 use super::emit::{Emitter, Result};
 use super::fragment::*;
 use iced_x86::code_asm::*;
+use iced_x86::{Code, Instruction};
 use program_format::layout::{
     LEAVE_CALL, address, entry_address, page, selector, slot, slot_address, vector,
 };
@@ -124,6 +125,7 @@ impl Emitter {
                 let number = u16::from(number % 4);
                 self.swap(CODE + number, COPY + number)
             }
+            Fragment::SameOffset(back, absent) => self.same_offset(*back, *absent),
             Fragment::Forget(forget) => self.forget(*forget),
             Fragment::Port => {
                 self.asm.mov(al, 1)?;
@@ -136,6 +138,46 @@ impl Emitter {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Goes to its own address in the code's second pages, and from there on to what follows.
+    fn same_offset(&mut self, back: Back, absent: bool) -> Result {
+        let (mut here, mut next) = (self.asm.create_label(), self.asm.create_label());
+        self.asm.lea(rdi, ptr(here))?;
+        self.asm.add(rdi, Self::ALIAS_BYTES)?;
+        self.asm.lea(rsi, ptr(next))?;
+        if absent {
+            // As for a data page.
+            self.asm.mov(eax, edi)?;
+            self.asm.sub(eax, address(CODE) as i32)?;
+            self.asm.shr(eax, 12)?;
+            self.asm.shl(eax, 3)?;
+            self.asm.and(dword_ptr(rax + entry_address(CODE)), !1)?;
+            self.asm.or(dword_ptr(rax + entry_address(CODE)), 1 << 9)?;
+            self.asm.invlpg(byte_ptr(rdi))?;
+        }
+        let data = i32::from(selector::KERNEL_DATA);
+        self.asm.mov(ecx, cs)?;
+        for to in [rsi, rdi] {
+            if matches!(back, Back::Interrupt) {
+                self.asm.mov(rax, rsp)?;
+                self.asm.push(data)?;
+                self.asm.push(rax)?;
+                self.asm.pushfq()?;
+            }
+            if !matches!(back, Back::Near) {
+                self.asm.push(rcx)?;
+            }
+            self.asm.push(to)?;
+        }
+        self.asm.set_label(&mut here)?;
+        match back {
+            Back::Near => self.asm.ret(),
+            Back::Interrupt => self.asm.iretq(),
+            Back::Far => self.asm.add_instruction(Instruction::with(Code::Retfq)),
+        }?;
+        self.asm.set_label(&mut next)?;
+        self.asm.zero_bytes()
     }
 
     fn ipi(&mut self, nmi: bool) -> Result {

@@ -22,7 +22,7 @@ pub enum Counting {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct CountingOption {
     /// What counts branches, memory accesses and similar events for an emulated PMU. plugin: a plugin in QEMU's translator, at nearly the
-    /// translator's speed; stepping: the hypervisor, some ten thousand instructions a second; auto: the plugin if QEMU
+    /// translator's speed; stepping: the hypervisor, some 30,000 instructions a second; auto: the plugin if QEMU
     /// supports plugins. The counts are the same.
     #[arg(long, value_enum, default_value_t, env = VARIABLE, hide_env_values = true)]
     pub counting: Counting,

@@ -22,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 15;
+pub const VERSION: u64 = 16;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.
@@ -109,6 +109,8 @@ bitflags! {
         /// The guest continues at the instruction at which it left, and nothing has been delivered to it: a repeated string
         /// instruction continues with the lines that it has touched, see [`pmu_model::uarch::StringRun`].
         const RESUMES = 1 << 3;
+        /// The guest is not in long mode (EFER.LMA), so its code is of 16 or 32 bits. To change that it has to leave.
+        const LEGACY = 1 << 4;
     }
 }
 

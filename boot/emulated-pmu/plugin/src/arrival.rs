@@ -5,7 +5,7 @@
 //! finds in long mode it leaves on the stack, and that is looked at where nothing else decides.
 
 use crate::cells::OPEN;
-use crate::frame::{self, Stack};
+use crate::frame::{self, PageFault, Stack};
 use crate::opened::{BEGUN, END, LOADED, Opened, STORED};
 use crate::resolve::{self, Where};
 use crate::tally::{self, Tally};
@@ -110,9 +110,9 @@ pub fn is_fault(vcpu: &mut Vcpu, opened: &Opened, rip: u64, rcx: u64, stack: &St
     if vcpu.fault_handler != Some(rip) {
         return false;
     }
-    let Some((rip, rflags)) = frame::page_fault(stack) else { return false };
+    let Some(PageFault { rip, rflags, began }) = frame::page_fault(stack) else { return false };
     vcpu.behind = Some(Behind { rip, rflags, rcx });
-    resolve::next(vcpu, opened, Where::Failed(rip));
+    resolve::next(vcpu, opened, if began { Where::Failed(rip) } else { Where::Left(rip) });
     vcpu.behind = None;
     // After the handler a repeated string instruction accesses its lines anew.
     vcpu.memory.end_string();

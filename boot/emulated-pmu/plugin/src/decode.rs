@@ -13,12 +13,16 @@ pub struct Raw {
 
 /// The instructions of a block, `None` for one that is not valid.
 ///
-/// A block has one mode: 64, 32 or 16 bits, whichever takes the lengths that QEMU found. If several do, their
-/// instructions are the same but for the width of operands, and the widest is taken.
-pub fn decode(block: &[Raw]) -> Vec<Option<Instruction>> {
+/// A block has one mode: 64, 32 or 16 bits, whichever takes the lengths that QEMU found. If several do, the widest is taken:
+/// most instructions are the same then but for the width of operands, which QEMU's accesses tell. `legacy`: it is not that of 64 bits.
+pub fn decode(block: &[Raw], legacy: bool) -> Vec<Option<Instruction>> {
     // Compatibility mode and less end at 4 GiB.
     let is_high = block.first().is_some_and(|first| first.linear >> 32 != 0);
-    let modes: &[u32] = if is_high { &[64] } else { &[64, 32, 16] };
+    let modes: &[u32] = match (is_high, legacy) {
+        (true, _) => &[64],
+        (false, false) => &[64, 32, 16],
+        (false, true) => &[32, 16],
+    };
     let decoded = |bits: u32| block.iter().map(|raw| one(raw, bits)).collect::<Vec<_>>();
     let known = |list: &[Option<Instruction>]| list.iter().filter(|one| one.is_some()).count();
     let mut best = decoded(modes[0]);
@@ -46,8 +50,12 @@ mod tests {
     use iced_x86::Code;
 
     fn codes(linear: u64, block: &[&[u8]]) -> Vec<Option<Code>> {
+        codes_in(false, linear, block)
+    }
+
+    fn codes_in(legacy: bool, linear: u64, block: &[&[u8]]) -> Vec<Option<Code>> {
         let raw = block.iter().map(|bytes| Raw { linear, bytes: bytes.to_vec() });
-        let decoded = decode(&raw.collect::<Vec<_>>());
+        let decoded = decode(&raw.collect::<Vec<_>>(), legacy);
         decoded.into_iter().map(|one| one.map(|instruction| instruction.code())).collect()
     }
 
@@ -63,6 +71,17 @@ mod tests {
         assert_eq!(codes(0x1000, block), is_16);
         assert_eq!(codes(0x1000, &[&[0x50]]), [Some(Code::Push_r64)]);
         assert_eq!(codes(0x1_0000_0000, &[&[0x40]]), [None]);
+    }
+
+    /// ARPL has the bytes of MOVSXD, and what one of them stores the other does not.
+    #[test]
+    fn e1_without_long_mode_no_code_has_64_bits() {
+        let block: &[&[u8]] = &[&[0x63, 0x03], &[0x9d]];
+        assert_eq!(codes_in(true, 0x1000, block), [Some(Code::Arpl_r32m16_r32), Some(Code::Popfd)]);
+        let is_64 = [Some(Code::Movsxd_r32_rm32), Some(Code::Popfq)];
+        assert_eq!(codes_in(false, 0x1000, block), is_64);
+        let is_16: &[&[u8]] = &[&[0xa1, 1, 2], &[0x9d]];
+        assert_eq!(codes_in(true, 0x1000, is_16), [Some(Code::Mov_AX_moffs16), Some(Code::Popfw)]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ const FLAG_1: u64 = 1 << 1;
 const FLAGS_END: u64 = 1 << 22;
 /// Of a selector, and of a page fault's error code (SDM vol. 3, 4.7).
 const MAX_16: u64 = 0xffff;
+/// I/D in a page fault's error code (SDM vol. 3, 4.7).
+const FETCH: u64 = 1 << 4;
 
 /// The offset in its page at which an interrupt or a page fault came, if these words are its frame and that is one of the places.
 pub fn interrupted(words: &Stack, is_place: impl Fn(u16) -> bool) -> Option<u16> {
@@ -22,16 +24,27 @@ pub fn interrupted(words: &Stack, is_place: impl Fn(u16) -> bool) -> Option<u16>
     frames.into_iter().flatten().map(offset).find(|at| is_place(*at))
 }
 
-/// Whether these words are the frame of a page fault at this offset in a page.
+/// Whether these words are the frame of a page fault of an instruction at this offset in a page, which began.
 pub fn faulted(words: &Stack, at: u16) -> bool {
-    page_fault(words).is_some_and(|(rip, _)| rip & OFFSET == u64::from(at))
+    page_fault(words).is_some_and(|fault| fault.began && fault.rip & OFFSET == u64::from(at))
 }
 
-/// RIP and RFLAGS, if these words are the frame of a page fault.
-pub fn page_fault(words: &Stack) -> Option<(u64, u64)> {
+/// What the frame of a page fault says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PageFault {
+    /// Where it came.
+    pub rip: u64,
+    /// RFLAGS then.
+    pub rflags: u64,
+    /// The instruction there began. It did not if it could not be fetched, which a processor reports if NX or SMEP is enabled.
+    pub began: bool,
+}
+
+/// The page fault whose frame these words are.
+pub fn page_fault(words: &Stack) -> Option<PageFault> {
     let has_code = words[0] <= MAX_16;
     let rip = saved(&words[1..]).filter(|_| has_code)?;
-    Some((rip, words[3]))
+    Some(PageFault { rip, rflags: words[3], began: words[0] & FETCH == 0 })
 }
 
 /// RIP, if these are RIP, CS, RFLAGS, RSP and SS.
@@ -75,7 +88,11 @@ mod tests {
         assert!(faulted(&with_code(6), 0x456) && !faulted(&without_code(0), 0x456));
         assert!(!faulted(&with_code(1 << 16), 0x456), "no page fault's code");
         assert!(!faulted(&with_code(6), 0x457));
-        assert_eq!(page_fault(&with_code(6)), Some((RIP, 0x1_0246)));
+        let fault = |began| Some(PageFault { rip: RIP, rflags: 0x1_0246, began });
+        assert_eq!(page_fault(&with_code(6)), fault(true));
+        // Nothing began where nothing could be fetched.
+        assert_eq!(page_fault(&with_code(0x14)), fault(false));
+        assert!(!faulted(&with_code(0x14), 0x456));
     }
 
     #[test]

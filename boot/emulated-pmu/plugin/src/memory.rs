@@ -111,6 +111,8 @@ pub struct Memory {
     pub maintenance: Option<(Maintenance, Option<u64>)>,
     /// Source and destination of a repeated string instruction.
     pub runs: [StringRun; 2],
+    /// The load of an instruction whose store has not been made. What is left here where that failed is nobody's.
+    pub pair: Option<Access>,
     /// The first access of an element whose other access is not done.
     pub half: Option<Access>,
     /// The same where that access touched nothing new: its linear address.
@@ -212,6 +214,17 @@ impl Memory {
         if !self.pages.iter().any(|(other, _)| *other == linear) {
             self.pages.push((linear, physical));
         }
+    }
+
+    /// The pages of the accesses that are not done, by their linear addresses.
+    pub fn pending_pages(&self) -> Vec<u64> {
+        let pages = |access: &Access| {
+            let last = access.linear.wrapping_add(u64::from(access.bytes.max(1)) - 1);
+            [access.linear, last].map(|at| at & !(PAGE_BYTES - 1))
+        };
+        let mut all: Vec<u64> = self.pending.iter().flat_map(pages).collect();
+        all.dedup();
+        all
     }
 
     /// The accesses of an instruction that is done, with their physical addresses.

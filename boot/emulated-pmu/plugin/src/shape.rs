@@ -39,6 +39,8 @@ impl Shape {
             (_, []) if leaves::is_system(instruction, None) || first.bytes > MAX_COVERED => {
                 Self::Deferred
             }
+            // The segment is loaded after the pointer.
+            (_, []) if instruction.is_jmp_far_indirect() => Self::Deferred,
             (_, []) if is_read_beyond(instruction) => Self::Deferred,
             // Load and store of the same place may be two accesses or one.
             (_, []) if first.kind == AccessKind::LoadStore => Self::Deferred,
@@ -55,7 +57,10 @@ impl Shape {
 
 /// Whether QEMU 10 reads on after the operand, whose width it takes for that of the destination.
 fn is_read_beyond(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Vinserti128 | Mnemonic::Vinsertf128)
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Vinserti128 | Mnemonic::Vinsertf128 | Mnemonic::Vcvtdq2pd
+    )
 }
 
 /// Whether QEMU may leave its access out, or begin elsewhere.
@@ -63,6 +68,8 @@ fn is_conditional(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     instruction.is_vsib()
         || matches!(instruction.mnemonic(), Maskmovq | Maskmovdqu | Vmaskmovdqu | Enter)
+        // From the last byte on; the parts that it has registers for.
+        || matches!(instruction.mnemonic(), Fbld | Fbstp | Fldenv)
         || matches!(instruction.mnemonic(), Vmaskmovps | Vmaskmovpd | Vpmaskmovd | Vpmaskmovq)
         || matches!(instruction.mnemonic(), Xsave | Xsave64 | Xsaveopt | Xsaveopt64 | Xsavec)
         || matches!(instruction.mnemonic(), Xsavec64 | Xsaves | Xsaves64 | Xrstor | Xrstor64)

@@ -78,14 +78,12 @@ pub fn apply(
                 let callback = if is_swapped { store_before_load } else { load_before_store };
                 accessed(callback, Direction::Store, packed(store, may_pass));
             }
-            (Shape::Spanning, [touch]) => {
-                accessed(spanning, Direction::Both, packed(touch, may_pass));
-            }
-            (Shape::Deferred, [touch]) => {
+            (Shape::Spanning | Shape::Deferred, [touch]) => {
                 let way = Way::of_touch(touch).passing(may_pass);
                 let record = Deferred { way, bytes: touch.bytes, opened };
                 let stays = translator.deferred.get(record);
-                accessed(deferred, Direction::Both, from_ref(stays).cast_mut().cast());
+                let callback = if facts.shape == Shape::Deferred { deferred } else { spanning };
+                accessed(callback, Direction::Both, from_ref(stays).cast_mut().cast());
             }
             (Shape::Registers, _) => {
                 let record = Begun { instruction: *instruction, opened, may_pass };
@@ -148,7 +146,7 @@ fn whole(vcpu: &Vcpu, info: MemInfo, linear: u64, data: *mut c_void) -> Access {
 /// The load of an instruction whose store follows.
 extern "C" fn first_of_pair(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    vcpu.memory.half = Some(whole(vcpu, info, linear, data));
+    vcpu.memory.pair = Some(whole(vcpu, info, linear, data));
 }
 
 extern "C" fn load_before_store(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
@@ -163,7 +161,7 @@ extern "C" fn store_before_load(_: u32, info: MemInfo, linear: u64, data: *mut c
 fn pair(info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
     let Some(vcpu) = running() else { return };
     let store = whole(vcpu, info, linear, data);
-    let load = vcpu.memory.half.take();
+    let load = vcpu.memory.pair.take();
     let may = unpacked(data).0.may_pass();
     vcpu.begin_qualified();
     if swapped {
@@ -181,29 +179,38 @@ fn pair(info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
 /// A part of an access that QEMU makes in several, from its start on.
 extern "C" fn spanning(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    let (way, bytes) = unpacked(data);
+    // SAFETY: it was requested with such data, which stays.
+    let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
     let begins = vcpu.memory.pending.first().is_none_or(|pending| {
         // The same part again after a fault, or what another instruction left.
         !(1..u64::from(pending.bytes)).contains(&linear.wrapping_sub(pending.linear))
     });
     if begins {
         vcpu.memory.drop_pending();
-        let access = way.access(linear, bytes);
+        let access = record.way.access(linear, record.bytes);
         vcpu.memory.pending.push(access);
         vcpu.memory.covered = 0;
-        vcpu.memory.may_pass = way.may_pass();
+        vcpu.memory.may_pass = record.way.may_pass();
     }
     vcpu.note(info, linear);
     vcpu.memory.covered += memory::size(info);
-    if vcpu.memory.covered >= bytes {
-        vcpu.commit();
+    if vcpu.memory.covered < record.bytes {
+        // What comes of it may raise a page fault that is no exit.
+        if *vcpu.word(OPEN) == NOTHING {
+            vcpu.open(&record.opened);
+        }
+        return;
+    }
+    vcpu.commit();
+    if vcpu.opened().is_some_and(|opened| core::ptr::eq(opened, &record.opened)) {
+        vcpu.close();
     }
 }
 
 /// A part of an access whose instruction can still fail.
 extern "C" fn deferred(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    // SAFETY: it was requested with such data, which stays.
+    // SAFETY: as above.
     let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
     if vcpu.memory.pending.is_empty() {
         vcpu.memory.pending.push(record.way.access(linear, record.bytes));
@@ -236,6 +243,12 @@ extern "C" fn begun(_: u32, data: *mut c_void) {
     );
     vcpu.memory.pending = list;
     vcpu.memory.may_pass = record.may_pass;
+    if vcpu.traces {
+        // QEMU may access less than the instruction does: a part that a mask leaves out.
+        for page in vcpu.memory.pending_pages() {
+            vcpu.physical(page);
+        }
+    }
     if let Some(maintenance) = memory::maintenance(instruction) {
         let linear = instruction.virtual_address(0, 0, |name, _, _| Some(vcpu.register(name)));
         let address = match maintenance {

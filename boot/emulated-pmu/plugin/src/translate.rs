@@ -7,7 +7,7 @@ use crate::facts::Facts;
 use crate::fetch;
 use crate::plan::plan;
 use crate::qemu::{self, Block, Id, Insn, Registers, api};
-use crate::running::is_counted;
+use crate::running::{is_counted, running};
 use crate::state::state;
 use crate::translator::Translator;
 use crate::uops;
@@ -15,7 +15,7 @@ use crate::window;
 use core::ffi::c_void;
 use core::ptr::from_ref;
 use iced_x86::Instruction;
-use plugin_channel::Mode;
+use plugin_channel::{Mode, Parts};
 
 /// QEMU calls this for each block that it translates.
 pub extern "C" fn translated(_: Id, block: Block) {
@@ -29,7 +29,8 @@ pub extern "C" fn translated(_: Id, block: Block) {
     if is_own || translator.mode.is_empty() || !is_counted() {
         return;
     }
-    let decoded = decode(&raw);
+    let legacy = running().is_some_and(|vcpu| vcpu.parts.contains(Parts::LEGACY));
+    let decoded = decode(&raw, legacy);
     let facts = decoded.iter().zip(&raw).map(|(instruction, raw)| match instruction {
         Some(instruction) => Facts::of(&mut translator.factory, instruction),
         None => Facts::invalid(raw.linear, raw.bytes.len()),

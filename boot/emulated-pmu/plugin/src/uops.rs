@@ -48,7 +48,7 @@ mod tests {
             raw.push(Raw { linear, bytes: bytes.to_vec() });
             linear += bytes.len() as u64;
         }
-        let decoded = decode(&raw);
+        let decoded = decode(&raw, false);
         let mut factory = InstructionInfoFactory::new();
         let mut facts: Vec<Facts> =
             decoded.iter().map(|one| Facts::of(&mut factory, one.as_ref().unwrap())).collect();

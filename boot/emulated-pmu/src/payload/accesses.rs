@@ -5,13 +5,15 @@ use super::maps::PAGE;
 use super::precise::Place;
 use super::qualified;
 use super::retire;
+use arrayvec::ArrayVec;
 use emulated_pmu::step::{self, Kind, StringOperation, Touch};
 use iced_x86::{Instruction, Register};
 use pmu_model::Delta;
 use pmu_model::uarch::{Access, AccessKind, StringRun, Tee};
 
-/// No instruction but a repeated one, and XSAVE and its kin whose areas count once, touches more places.
-const MAX_ACCESSES: usize = 16;
+/// ENTER with the deepest nesting has 30 loads and 32 stores (SDM vol. 2, ENTER). No other instruction touches as many places but a
+/// repeated one; XSAVE's areas and those of its kin count once.
+const MAX_ACCESSES: usize = 62;
 /// RFLAGS.DF.
 const DF: u64 = 1 << 10;
 
@@ -21,25 +23,20 @@ pub struct Before {
     source: u64,
     destination: u64,
     backward: bool,
-    list: [Access; MAX_ACCESSES],
-    accesses: usize,
+    list: ArrayVec<Access, MAX_ACCESSES>,
 }
 
 impl Before {
-    /// Of an instruction of which nothing must be known.
-    pub const NOTHING: Self = Self {
-        count: 0,
-        source: 0,
-        destination: 0,
-        backward: false,
-        list: [Access::identity(0, 0, AccessKind::Load); MAX_ACCESSES],
-        accesses: 0,
-    };
+    /// Of an instruction of which nothing must be known. No constant, of which the room for the list would be copied.
+    pub fn nothing() -> Self {
+        let list = ArrayVec::new();
+        Self { count: 0, source: 0, destination: 0, backward: false, list }
+    }
 
     /// Notes what must be known before `instruction` runs. Its accesses are for the model, if no plugin counts them, and
     /// for PEBS records.
     pub fn of(guest: &Guest, instruction: &Instruction) -> Self {
-        let mut before = Self::NOTHING;
+        let mut before = Self::nothing();
         let stepped = guest.needs.stepping_in(guest.ring());
         let modelled = stepped && guest.plugin.is_none() && guest.needs.accesses();
         if !modelled && !guest.needs.precise {
@@ -52,7 +49,8 @@ impl Before {
             let mut factory = guest.factory.borrow_mut();
             let register = |name| guest.register(name);
             step::accesses(&mut factory, instruction, register, |touch| {
-                let Some(physical) = guest.physical(touch.linear) else { return };
+                // A part that a mask leaves out counts, and may lie where nothing is.
+                let physical = guest.physical(touch.linear).unwrap_or(touch.linear);
                 before.push(access(guest, &touch, physical));
             });
         }
@@ -60,15 +58,14 @@ impl Before {
     }
 
     fn push(&mut self, access: Access) {
-        if let Some(slot) = self.list.get_mut(self.accesses) {
-            *slot = access;
-            self.accesses += 1;
-        }
+        debug_assert!(!self.list.is_full(), "an instruction with more accesses than any has");
+        // What is too much is left out, as nothing here can end the guest.
+        let _ = self.list.try_push(access);
     }
 
     /// The accesses of an instruction that is not repeated.
     pub fn list(&self) -> &[Access] {
-        &self.list[..self.accesses]
+        &self.list
     }
 
     /// For PEBS records: the instruction, where the guest stands after it, and what it loaded and stored first.

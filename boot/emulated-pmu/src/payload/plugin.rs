@@ -5,8 +5,8 @@ use super::{debug, lapic, processors, statistics};
 use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
-use emulated_pmu::step::Behind;
 use emulated_pmu::options::Keeping;
+use emulated_pmu::step::Behind;
 use emulated_pmu::translator::Modes;
 use plugin_channel::{
     ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
@@ -166,6 +166,11 @@ impl Plugin {
     /// code is translated.
     pub fn sees_deliveries(&self) -> bool {
         self.modes.current().sees_deliveries() && !processors::are_shared()
+    }
+
+    /// Whether it keeps where linear pages lie, which what it does not see must not change.
+    pub fn keeps_translations(&self) -> bool {
+        self.modes.current().contains(Mode::MEMORY)
     }
 
     /// Whether it sees the guest's IRETs: code is translated for something.

@@ -303,7 +303,8 @@ fn goes_over(guest: &mut Guest, instruction: &Instruction) {
 fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     let ring = guest.ring();
     let kind = instruction.map_or(Kind::Plain, step::kind);
-    let before = instruction.map_or(Before::NOTHING, |instruction| Before::of(guest, instruction));
+    let before =
+        instruction.map_or(Before::nothing(), |instruction| Before::of(guest, instruction));
     let own = guest.vmcb.rflags & TF;
     let placed = breakpoint::arm_guests(guest, Which::Data);
     guest.vmcb.rflags |= TF;

@@ -24,7 +24,10 @@ pub unsafe fn set_up() {
         Cr0::write(cr0 | Cr0Flags::MONITOR_COPROCESSOR | Cr0Flags::NUMERIC_ERROR);
         Cr4::write((Cr4::read() - forbidden) | wanted);
         XCr0::write(XCr0Flags::X87 | XCr0Flags::SSE | XCr0Flags::AVX);
-        Efer::update(|efer| efer.insert(EferFlags::SYSTEM_CALL_EXTENSIONS));
+        // With NX a page fault says whether it came of a fetch.
+        Efer::update(|efer| {
+            efer.insert(EferFlags::SYSTEM_CALL_EXTENSIONS | EferFlags::NO_EXECUTE_ENABLE);
+        });
         // STAR: SYSCALL's code selector, the stack's after it; SYSRET's are 8 and 16 above.
         let (kernel, user) = (u64::from(KERNEL_DATA) - 8, u64::from(USER_DATA) - 8);
         Msr::new(0xc000_0081).write(user << 48 | kernel << 32);

@@ -18,7 +18,7 @@ fn facts(start: u64, code: &[&[u8]]) -> Vec<Facts> {
         linear += bytes.len() as u64;
     }
     let mut factory = InstructionInfoFactory::new();
-    let decoded = decode(&raw);
+    let decoded = decode(&raw, false);
     decoded.iter().map(|one| Facts::of(&mut factory, one.as_ref().expect("valid"))).collect()
 }
 

@@ -4,6 +4,7 @@
 //! leaves the guest at a MOV whose value has reserved bits, with the exit code of a guest that VMRUN refuses.
 
 use crate::payload::guest::Guest;
+use crate::payload::plugin::Plugin;
 use crate::payload::{events, nested_paging, retire, step};
 use emulated_pmu::control::{Features, Register as Written, only_flags};
 use iced_x86::{Instruction, Mnemonic, Register};
@@ -25,7 +26,9 @@ pub(super) fn write(guest: &mut Guest) {
 /// the plugin has to see the instruction, or where it changes the mode.
 fn written_here(guest: &mut Guest) -> bool {
     let sees = guest.needs.stepping() || guest.needs.occurrences.has_occurrences();
-    if sees || guest.needs.branch_trap || guest.svm.runs_nested() {
+    // It keeps where pages lie for as long as it has the caches' mode, and such a write may be the guest's way to forget that.
+    let keeps = guest.plugin.as_ref().is_some_and(Plugin::keeps_translations);
+    if sees || keeps || guest.needs.branch_trap || guest.svm.runs_nested() {
         return false;
     }
     let Some(instruction) = guest.instruction() else { return false };

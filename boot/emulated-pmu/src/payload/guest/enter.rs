@@ -11,7 +11,7 @@ use core::arch::asm;
 use emulated_pmu::control::enterable_code_segment;
 use emulated_pmu::translator;
 use emulated_pmu::vmcb::{Event, exit};
-use plugin_channel::{Place, STACK_WORDS};
+use plugin_channel::{Parts, Place, STACK_WORDS};
 use pmu_model::Ring;
 
 /// DR7: the enables, local and global, of all four breakpoints.
@@ -77,19 +77,28 @@ impl Guest {
 
     /// Tells the plugin that the guest is about to run.
     fn tell_entry(&mut self, ring: Ring, delivers: bool) {
+        /// EFER.LMA (AMD APM vol. 2, 3.1.7).
+        const LONG: u64 = 1 << 10;
         let rip = self.linear_rip();
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return };
+        let mut parts = translator::parts(&self.needs, ring);
+        parts.set(Parts::LEGACY, self.vmcb.efer & LONG == 0);
         let kinds = self.counting.recorded_kinds(ring).unwrap_or(EVERY_KIND);
-        plugin.enter(rip, delivers, translator::parts(&self.needs, ring), kinds);
+        plugin.enter(rip, delivers, parts, kinds);
     }
 
     /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
     fn tell_exit(&mut self, ring: Ring) -> u64 {
         const DEBUG: u64 = exit::EXCEPTION + 1;
+        const PAGE_FAULT: u64 = exit::EXCEPTION + 14;
+        /// I/D in the error code (SDM vol. 3, 4.7), which a processor sets where the guest has enabled NX or SMEP.
+        const FETCH: u64 = 1 << 4;
         let behind = self.behind();
         let place = match self.vmcb.exit_code {
             exit::INTR | exit::VIRTUAL_IRQ | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
+            // No instruction began that could not be fetched.
+            PAGE_FAULT if self.vmcb.exit_info_1 & FETCH != 0 => Place::Boundary,
             _ => Place::Instruction,
         };
         let counts = self.needs.stepping_in(ring);
