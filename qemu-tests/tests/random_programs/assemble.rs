@@ -53,7 +53,7 @@ pub fn frame(code: &Code, number: u16) -> u16 {
 /// If it does not fit.
 pub fn assemble(code: &Code, pmu: Pmu) -> Result<Assembled, IcedError> {
     let start = address(CODE) + u64::from(code.offset);
-    let mut emitter = Emitter::new(code)?;
+    let mut emitter = Emitter::new(code, &pmu)?;
     emitter.all(code)?;
     let Emitter { mut asm, tables, entry, .. } = emitter;
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;

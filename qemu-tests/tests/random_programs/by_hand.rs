@@ -64,6 +64,7 @@ pub(super) fn counting(number: u64, code: Code, events: &[&'static str], records
         period: None,
     };
     let counters = events.iter().copied().map(counter).collect();
+    let records = records.then_some(0);
     let plan = PmuPlan { counters, fixed: None, nmi: false, freeze: false, records, timed: false };
     build(number, Model::Skylake, code, plan)
 }

@@ -246,7 +246,7 @@ fn i3_handlers_of_nmis_return_without_an_exit() {
         let main = vec![Fragment::Loop(LoopKind::DecJnz, 200, body)];
         let far = |place: u32| counter("BR_INST_RETIRED.ALL_BRANCHES", Some(period + 97 * place));
         let counters = (0..4).map(far).collect();
-        let (nmi, freeze, records) = (true, false, false);
+        let (nmi, freeze, records) = (true, false, None);
         let plan = PmuPlan { counters, fixed: None, nmi, freeze, records, timed: false };
         build(period.into(), Model::Skylake, code(main), plan)
     };
@@ -293,7 +293,7 @@ fn i3_an_nmi_that_waits_comes_after_the_same_string_instruction() {
             edge: false,
             period: Some(3 + number as u32 / 4),
         };
-        let (nmi, freeze, records) = (true, false, false);
+        let (nmi, freeze, records) = (true, false, None);
         let plan =
             PmuPlan { counters: vec![counter], fixed: None, nmi, freeze, records, timed: false };
         build(number, Model::Skylake, code(main), plan)

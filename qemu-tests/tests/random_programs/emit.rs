@@ -9,6 +9,7 @@ use super::fragment::*;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use program_format::layout::{LARGE, PAGE, address, slot, slot_address};
+use program_format::{Pmu, Write};
 
 pub type Result = std::result::Result<(), IcedError>;
 
@@ -33,22 +34,35 @@ pub struct Emitter {
     data: Vec<(u8, bool)>,
     data_frames: Vec<u16>,
     /// Nothing that is interrupted in its middle: how often is not known.
-    whole: bool,
+    pub(super) whole: bool,
+    /// What starts counting, and what stops it.
+    pub(super) switches: [Vec<Write>; 2],
     pub(super) ring: u8,
     /// Which function this is within; they call those after.
     pub(super) level: usize,
 }
 
 impl Emitter {
-    pub fn new(code: &Code) -> std::result::Result<Self, IcedError> {
+    pub fn new(code: &Code, pmu: &Pmu) -> std::result::Result<Self, IcedError> {
         let mut asm = CodeAssembler::new(64)?;
         let functions = code.functions.iter().map(|_| (asm.create_label(), 0)).collect();
         let entry = asm.create_label();
         let data_frames = (0..assemble::DATA_FRAMES).map(|n| assemble::frame(code, n)).collect();
         let data = code.data.clone();
         let whole = code.timer.is_some();
-        let tables = Vec::new();
-        Ok(Self { asm, tables, entry, functions, data, data_frames, whole, ring: 0, level: 0 })
+        let switches = [pmu.start.clone(), pmu.stop.clone()];
+        Ok(Self {
+            asm,
+            tables: Vec::new(),
+            entry,
+            functions,
+            data,
+            data_frames,
+            whole,
+            switches,
+            ring: 0,
+            level: 0,
+        })
     }
 
     /// Functions, the last first so that what each costs is known where it is called; then the main part.
@@ -109,6 +123,7 @@ impl Emitter {
         match fragment {
             Fragment::Plain(list) => list.len() as u32,
             Fragment::Skip(_, _, body) | Fragment::Masked(body) => 4 + self.cost(body),
+            Fragment::Uncounted(body) => 60 + self.cost(body),
             Fragment::User(_, body) => 12 + self.cost(body),
             Fragment::Loop(_, count, body) => 4 + self.rounds(*count, body) * (2 + self.cost(body)),
             Fragment::Call(_, index) => {

@@ -110,6 +110,8 @@ pub enum Forget {
     Page(u8),
     /// MOV CR3.
     All,
+    /// Two data pages change places, which a change of CR4.PGE makes known.
+    Swapped(u8, u8),
     /// WBINVD.
     Caches,
     /// CLFLUSH.
@@ -170,6 +172,8 @@ pub enum Fragment {
     SwapCode(u8),
     Forget(Forget),
     Change(Change, bool),
+    /// Counting is stopped, and started again after it.
+    Uncounted(Vec<Fragment>),
     /// RDPMC.
     Counter(u8),
     Cpuid,
@@ -219,6 +223,7 @@ fn any(fragments: &[Fragment], wanted: &dyn Fn(&Fragment) -> bool) -> bool {
                 Fragment::Skip(_, _, body)
                 | Fragment::Loop(_, _, body)
                 | Fragment::Masked(body)
+                | Fragment::Uncounted(body)
                 | Fragment::User(_, body) => any(body, wanted),
                 Fragment::Table(_, cases) => cases.iter().any(|body| any(body, wanted)),
                 _ => false,

@@ -39,8 +39,8 @@ pub struct PmuPlan {
     pub nmi: bool,
     /// Counters are frozen at a PMI.
     pub freeze: bool,
-    /// Branches are recorded.
-    pub records: bool,
+    /// Branches are recorded, but for those that these bits suppress, as in LBR_SELECT.
+    pub records: Option<u16>,
     /// Interrupts are not counted: the timer's may come in either ring, or together with another one.
     pub timed: bool,
 }
@@ -51,7 +51,7 @@ impl PmuPlan {
         self.timed = true;
         self.counters.iter_mut().for_each(|counter| counter.rings = 1);
         self.fixed.iter_mut().for_each(|(rings, _)| *rings = 1);
-        self.records = false;
+        self.records = None;
     }
 
     /// For a program that executes code by two linear addresses: without a plugin, one that counts instructions alone finds
@@ -112,8 +112,8 @@ pub fn resolve(plan: &PmuPlan, model: Model) -> (Pmu, Vec<String>) {
             pmu.flush[1].extend(writes([(msr::AMD_GLOBAL_CTL, 0)]));
         }
     }
-    if plan.records {
-        records(&mut pmu, model);
+    if let Some(filter) = plan.records {
+        records(&mut pmu, filter.into(), model);
     }
     let has_freeze = spec.intel().is_some() || spec.amd().is_some_and(|amd| amd.v2);
     if plan.freeze && has_freeze {
@@ -290,8 +290,17 @@ fn flushing(model: Model) -> u64 {
 }
 
 /// Has branches recorded while counters run.
-fn records(pmu: &mut Pmu, model: Model) {
+fn records(pmu: &mut Pmu, filter: u64, model: Model) {
     const LBR: u64 = 1;
+    let select = match &model.spec().lbr {
+        LbrKind::Legacy(lbr) => lbr.select.map(|valid| (msr::LBR_SELECT, valid)),
+        // LbrSelect: AMD APM vol. 2, 13.1.3.
+        LbrKind::AmdV2 { .. } => Some((msr::AMD_LBR_SELECT, 0x1ff)),
+        _ => None,
+    };
+    pmu.set_up.extend(
+        select.map(|(register, valid)| Write { register: register.into(), value: filter & valid }),
+    );
     let (switch, on, registers): (u32, u64, Vec<u32>) = match &model.spec().lbr {
         LbrKind::None => return,
         LbrKind::Legacy(lbr) => {
@@ -303,8 +312,7 @@ fn records(pmu: &mut Pmu, model: Model) {
         LbrKind::Arch(lbr) => {
             let first = [msr::ARCH_LBR_FROM, msr::ARCH_LBR_TO, msr::ARCH_LBR_INFO].into_iter();
             let all = first.flat_map(|first| first..first + u32::from(lbr.entries));
-            // Everything in both rings, every kind of branch, enabled.
-            (msr::ARCH_LBR_CTL, 0x7f_0007, all.collect())
+            (msr::ARCH_LBR_CTL, architectural(filter), all.collect())
         }
         LbrKind::AmdV2 { entries } => {
             // LBRV2EN.
@@ -321,4 +329,15 @@ fn records(pmu: &mut Pmu, model: Model) {
     pmu.records = registers;
     pmu.start.splice(0..0, writes([(switch, on)]));
     pmu.stop.extend(writes([(switch, 0)]));
+}
+
+/// ARCH_LBR_CTL (SDM vol. 3, 20.1.1), enabled, without what these bits of LBR_SELECT suppress.
+fn architectural(filter: u64) -> u64 {
+    const ENABLED: u64 = 1;
+    // Each bit of LBR_SELECT, and the one here that records the same: rings, conditional jumps, relative and indirect calls,
+    // returns, indirect and relative jumps, far branches.
+    const RECORDS: [u32; 9] = [1, 2, 16, 19, 20, 21, 18, 17, 22];
+    let records = RECORDS.iter().enumerate().filter(|(bit, _)| filter >> bit & 1 == 0);
+    let call_stack = filter >> 9 & 1;
+    records.fold(ENABLED | call_stack << 3, |control, (_, records)| control | 1 << records)
 }

@@ -161,6 +161,16 @@ fn kernel() -> BoxedStrategy<Fragment> {
         1 => (back(), any::<bool>()).prop_map(|(back, absent)| Fragment::SameOffset(back, absent)),
         1 => Just(Fragment::Port),
         1 => Just(Fragment::Shadow),
+        1 => vec(uncounted(), 0..4).prop_map(Fragment::Uncounted),
+    ]
+    .boxed()
+}
+
+/// What may be done while nothing is counted, and what else is to be seen of it.
+fn uncounted() -> BoxedStrategy<Fragment> {
+    prop_oneof![
+        3 => anywhere(),
+        1 => (0u8..16, 0u8..16).prop_map(|(one, other)| Fragment::Forget(Forget::Swapped(one, other))),
     ]
     .boxed()
 }
@@ -171,6 +181,13 @@ fn back() -> BoxedStrategy<Back> {
 
 fn user() -> BoxedStrategy<Fragment> {
     prop_oneof![8 => anywhere(), 1 => Just(Fragment::SystemCall)].boxed()
+}
+
+/// Whether branches are recorded, and which are not: often none.
+fn records() -> impl Strategy<Value = Option<u16>> {
+    let call_stack = prop::bool::weighted(0.1).prop_map(|is_on| u16::from(is_on) << 9);
+    let filter = prop_oneof![Just(0u16), (0u16..1 << 9, call_stack).prop_map(|(a, b)| a | b)];
+    prop::option::weighted(0.3, filter)
 }
 
 fn pmu() -> BoxedStrategy<PmuPlan> {
@@ -192,7 +209,7 @@ fn pmu() -> BoxedStrategy<PmuPlan> {
         },
     );
     let fixed = prop::option::weighted(0.3, (1u8..4, prop::option::weighted(0.3, 100u32..2000)));
-    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
+    let flags = (any::<bool>(), prop::bool::weighted(0.2), records());
     // Most thresholds are stepped, so a program that has one has little to compare.
     let has_thresholds = prop::bool::weighted(0.2);
     (vec(counter, 1..7), fixed, flags, has_thresholds)

@@ -6,6 +6,7 @@ use super::emit::{Emitter, Result};
 use super::fragment::*;
 use iced_x86::code_asm::*;
 use iced_x86::{Code, Instruction};
+use program_format::Write;
 use program_format::layout::{
     LEAVE_CALL, address, entry_address, page, selector, slot, slot_address, vector,
 };
@@ -126,6 +127,7 @@ impl Emitter {
                 self.swap(CODE + number, COPY + number)
             }
             Fragment::SameOffset(back, absent) => self.same_offset(*back, *absent),
+            Fragment::Uncounted(body) => self.uncounted(body),
             Fragment::Forget(forget) => self.forget(*forget),
             Fragment::Port => {
                 self.asm.mov(al, 1)?;
@@ -215,12 +217,36 @@ impl Emitter {
         self.asm.mov(apic(INITIAL_COUNT), ticks as i32)
     }
 
-    fn swap(&mut self, one: u16, other: u16) -> Result {
+    fn exchange(&mut self, one: u16, other: u16) -> Result {
         self.asm.mov(rax, qword_ptr(entry_address(one)))?;
         self.asm.xchg(qword_ptr(entry_address(other)), rax)?;
-        self.asm.mov(qword_ptr(entry_address(one)), rax)?;
+        self.asm.mov(qword_ptr(entry_address(one)), rax)
+    }
+
+    fn swap(&mut self, one: u16, other: u16) -> Result {
+        self.exchange(one, other)?;
         self.asm.invlpg(byte_ptr(address(one)))?;
         self.asm.invlpg(byte_ptr(address(other)))
+    }
+
+    /// `body` while nothing is counted. Not where the timer may ring in it: its handler's counts would be of either kind.
+    fn uncounted(&mut self, body: &[Fragment]) -> Result {
+        if self.whole {
+            return Ok(());
+        }
+        let [start, stop] = self.switches.clone();
+        self.write_registers(&stop)?;
+        self.sequence(body)?;
+        self.write_registers(&start)
+    }
+
+    fn write_registers(&mut self, list: &[Write]) -> Result {
+        list.iter().try_for_each(|write| {
+            self.asm.mov(ecx, write.register as u32)?;
+            self.asm.mov(eax, write.value as u32)?;
+            self.asm.mov(edx, (write.value >> 32) as u32)?;
+            self.asm.wrmsr()
+        })
     }
 
     fn forget(&mut self, forget: Forget) -> Result {
@@ -232,6 +258,14 @@ impl Emitter {
             Forget::All => {
                 self.asm.mov(rax, cr3)?;
                 self.asm.mov(cr3, rax)
+            }
+            Forget::Swapped(one, other) => {
+                let [one, other] = [one, other].map(|number| FIRST_DATA + u16::from(number % 16));
+                self.exchange(one, other)?;
+                // PGE (SDM vol. 3, 4.10.4.1).
+                self.asm.mov(rax, cr4)?;
+                self.asm.btc(rax, 7)?;
+                self.asm.mov(cr4, rax)
             }
             Forget::Caches => self.asm.wbinvd(),
             Forget::Line(_) => Ok(()),

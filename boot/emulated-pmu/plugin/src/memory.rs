@@ -227,18 +227,16 @@ impl Memory {
         all
     }
 
-    /// The accesses of an instruction that is done, with their physical addresses.
-    pub fn take_pending(&mut self) -> Vec<Access> {
-        let mut list = core::mem::take(&mut self.pending);
-        for access in &mut list {
-            self.place(access);
-        }
+    /// The accesses of an instruction that is done, with their physical addresses, and whether these are known.
+    pub fn take_pending(&mut self) -> Vec<(Access, bool)> {
+        let list = core::mem::take(&mut self.pending);
+        let placed = list.into_iter().map(|access| self.place(access)).collect();
         self.pages.clear();
-        list
+        placed
     }
 
-    /// Where an access lies.
-    fn place(&self, access: &mut Access) {
+    /// Where an access lies. It is where its linear address says if nothing is there, as may be where a mask leaves a part out.
+    fn place(&self, mut access: Access) -> (Access, bool) {
         let find = |linear: u64| {
             let page = |(own, _): &&(u64, u64)| *own == linear / PAGE_BYTES;
             let seen = self.pages.iter().find(page).map(|(_, physical)| physical * PAGE_BYTES);
@@ -246,8 +244,11 @@ impl Memory {
         };
         let found = |linear: u64| find(linear).or_else(|| self.translations.find(linear));
         let next = (access.linear & !(PAGE_BYTES - 1)).wrapping_add(PAGE_BYTES);
-        access.physical = found(access.linear).unwrap_or(access.linear);
-        access.physical_next_page = found(next).unwrap_or(access.physical);
+        let crosses = access.linear % PAGE_BYTES + u64::from(access.bytes) > PAGE_BYTES;
+        let [own, other] = [access.linear, next].map(found);
+        access.physical = own.unwrap_or(access.linear);
+        access.physical_next_page = other.unwrap_or(access.physical);
+        (access, own.is_some() && (!crosses || other.is_some()))
     }
 }
 

@@ -39,7 +39,7 @@ fn deliver(guest: &mut Guest) {
     let Some(handler) = events::handler(guest, vector) else { return bulk::enter(guest, None) };
     let placed = breakpoint::arm(guest, &[handler], Which::None).unwrap_or_default();
     everything(guest);
-    guest.enter(0);
+    guest.enter_to_step();
     let hit = breakpoint::happened(guest, &placed);
     let delivered = !guest.is_in_delivery();
     if is_own && delivered {
@@ -164,7 +164,7 @@ fn completed(guest: &mut Guest) -> bool {
     everything(guest);
     let resume = guest.vmcb.rflags & RF;
     guest.vmcb.rflags &= !RF;
-    guest.enter(0);
+    guest.enter_to_step();
     guest.vmcb.rflags |= resume;
     let hit = breakpoint::happened(guest, &placed);
     let completed = guest.vmcb.exit_code == DEBUG && hit;
@@ -188,7 +188,7 @@ fn to_next(guest: &mut Guest, instruction: &Instruction) {
     guest.vmcb.rflags &= !(RF | TF);
     let left = |guest: &Guest| guest.registers.rcx & StringOperation::count_mask(instruction);
     let count = left(guest);
-    guest.enter(0);
+    guest.enter_to_step();
     guest.vmcb.rflags |= flag;
     breakpoint::happened(guest, &placed);
     let iterated = matches!(step::kind(instruction), Kind::Repeated(_)) && left(guest) != count;
@@ -245,7 +245,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     everything(guest);
     let flag = guest.vmcb.rflags & TF;
     guest.vmcb.rflags = guest.vmcb.rflags & !RF | TF;
-    guest.enter(0);
+    guest.enter_to_step();
     guest.vmcb.rflags = guest.vmcb.rflags & !TF | flag;
     breakpoint::happened(guest, &placed);
     if guest.vmcb.exit_code != DEBUG {
@@ -304,12 +304,12 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     let ring = guest.ring();
     let kind = instruction.map_or(Kind::Plain, step::kind);
     let before =
-        instruction.map_or(Before::nothing(), |instruction| Before::of(guest, instruction));
+        instruction.map_or_else(Before::nothing, |instruction| Before::of(guest, instruction));
     let own = guest.vmcb.rflags & TF;
     let placed = breakpoint::arm_guests(guest, Which::Data);
     guest.vmcb.rflags |= TF;
     everything(guest);
-    guest.enter(0);
+    guest.enter_to_step();
     breakpoint::happened(guest, &placed);
     // A breakpoint on a port comes without the step.
     let done = guest.vmcb.exit_code == DEBUG && guest.happened != 0;

@@ -30,16 +30,23 @@ impl Vcpu {
 
     /// An access of an instruction that is done; `may`: the instruction may pass the qualifiers.
     pub fn access(&mut self, access: &Access, may: bool) {
+        self.access_at(access, may, true);
+    }
+
+    /// The same; `is_known`: where it lies is.
+    fn access_at(&mut self, access: &Access, may: bool, is_known: bool) {
         let parts = self.model_parts();
         let passes = self.passes(access, may);
         if self.traces && self.core.is_shaped() {
             let access = Access { page_bits: self.page_bits(access.linear), ..*access };
             self.see_access(&access, parts, passes);
-            self.memory.translations.note(access.linear, access.physical);
+            if is_known {
+                self.memory.translations.note(access.linear, access.physical);
+            }
             return;
         }
         self.see_access(access, parts, passes);
-        if self.traces {
+        if self.traces && is_known {
             self.memory.recent.note(access);
             self.memory.translations.note(access.linear, access.physical);
         }
@@ -80,8 +87,8 @@ impl Vcpu {
         }
         let may = self.memory.may_pass;
         self.begin_qualified();
-        for access in self.memory.take_pending() {
-            self.access(&access, may);
+        for (access, is_known) in self.memory.take_pending() {
+            self.access_at(&access, may, is_known);
         }
         self.end_qualified(may);
         self.memory.may_pass = false;

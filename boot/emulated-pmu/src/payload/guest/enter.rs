@@ -24,6 +24,15 @@ impl Guest {
     /// Runs the guest until its next exit; returns the instructions that retired, or with no plugin those that the TSC
     /// counted.
     pub fn enter(&mut self, alarm_ns: u64) -> u64 {
+        self.run(alarm_ns, false)
+    }
+
+    /// The same for one instruction, at whose end the guest has to leave by what the caller has set.
+    pub fn enter_to_step(&mut self) -> u64 {
+        self.run(0, true)
+    }
+
+    fn run(&mut self, alarm_ns: u64, steps: bool) -> u64 {
         if !matches!(self.event, Some(Event::SoftwareInterrupt { .. })) {
             self.software_interrupt_bytes = 0;
         }
@@ -47,7 +56,7 @@ impl Guest {
         if breakpoints {
             write_debug_7(self.vmcb.dr7);
         }
-        self.tell_entry(ring, delivers);
+        self.tell_entry(ring, delivers, steps);
         if opens {
             // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
             unsafe { asm!("sti", options(nomem, nostack)) };
@@ -75,15 +84,16 @@ impl Guest {
         instructions.wrapping_add(self.tell_exit(ring))
     }
 
-    /// Tells the plugin that the guest is about to run.
-    fn tell_entry(&mut self, ring: Ring, delivers: bool) {
+    /// Tells the plugin that the guest is about to run; `steps`: for one instruction.
+    fn tell_entry(&mut self, ring: Ring, delivers: bool, steps: bool) {
         /// EFER.LMA (AMD APM vol. 2, 3.1.7).
         const LONG: u64 = 1 << 10;
         let rip = self.linear_rip();
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return };
         let mut parts = translator::parts(&self.needs, ring);
         parts.set(Parts::LEGACY, self.vmcb.efer & LONG == 0);
-        let kinds = self.counting.recorded_kinds(ring).unwrap_or(EVERY_KIND);
+        // A step may end in the other ring, which the filters go by. Nothing else does while branches are recorded.
+        let kinds = self.counting.recorded_kinds(ring).filter(|_| !steps).unwrap_or(EVERY_KIND);
         plugin.enter(rip, delivers, parts, kinds);
     }
 
