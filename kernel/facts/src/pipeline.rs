@@ -55,7 +55,7 @@ const APART: &str = "samples of what a mispredicted return costs differ twofold"
 
 /// A machine that runs programs.
 pub trait CodeProbe {
-    /// Bytes that it has for them: a power of two, at least 64 KiB.
+    /// Bytes that it has for them: a power of two, at least [`code::LEAST_BYTES`] (256 KiB).
     fn bytes(&self) -> u32;
 
     /// Cycles of a program, of so many tries the quickest.

@@ -5,6 +5,8 @@ mod data;
 mod direct;
 mod hazards;
 mod nops;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use data::{MOST_STORES, Pair};
@@ -21,8 +23,15 @@ pub const ROUNDS: u64 = 16;
 pub const MOST_DEPTH: u32 = 72;
 /// Bytes of a jump with what is in front of it; so far apart they are at least.
 pub const JUMP_BYTES: u32 = 11;
+/// Bytes of memory that all programs fit into, a power of two. [`Program::Window`] needs the most: its lines lie in 17 pages of data.
+pub const LEAST_BYTES: u32 = 256 << 10;
 /// Bytes of the rest: its page is the last one of the memory.
 const PAGE: u32 = 4096;
+const _: () = assert!(
+    data(LEAST_BYTES) + window::DATA_BYTES <= LEAST_BYTES - PAGE
+        && data(LEAST_BYTES) + data::STORED_BYTES <= LEAST_BYTES - PAGE,
+    "data would lie in the code's page"
+);
 /// Where in it the random bits lie.
 const BITS: u32 = 2048;
 /// Bytes of a level of nested calls.
@@ -114,9 +123,10 @@ pub struct Emitted {
     pub before: Option<u32>,
 }
 
-/// Writes a program. `bytes` is what there is for it.
+/// Writes a program. `bytes` is what there is for it: a power of two, at least [`LEAST_BYTES`].
 #[must_use]
 pub fn emit(program: &Program<'_>, bytes: u32) -> Emitted {
+    debug_assert!(bytes.is_power_of_two() && bytes >= LEAST_BYTES, "{bytes} bytes for programs");
     let mut entry = bytes - PAGE;
     let mut code = Code { pieces: Vec::new() };
     let mut before = None;

@@ -19,6 +19,7 @@ use x86_64::VirtAddr;
 
 /// Bytes for the programs: five jumps fit at distances up to 64 KiB.
 const BYTES: u32 = 512 << 10;
+const _: () = assert!(BYTES >= code::LEAST_BYTES, "programs would not fit");
 /// Where they run: behind the memory of the largest sheet.
 const AT: u64 = layout::HIGH_REQUESTED.start + (3 << 37);
 

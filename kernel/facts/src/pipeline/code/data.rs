@@ -11,6 +11,8 @@ const PLACE: i32 = 256;
 const CROSSING: i32 = 256 + 128 - 4;
 /// Bytes between lines that stores miss: an odd number of lines of 64 bytes, and another line of 128 each.
 const APART: u32 = 320;
+/// Bytes of data from the first of these lines to the end of the last store.
+pub(super) const STORED_BYTES: u32 = (MOST_STORES - 1) * APART + 4;
 
 /// A store and a load after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,6 +9,15 @@ pub const WINDOW_ROUNDS: u32 = 8;
 /// Bytes between the lines' pages, and between lines in their pages: no two are neighbours, and no page has two.
 const PAGE: u32 = 4096;
 const APART: u32 = 320;
+/// Lines, two for each round.
+const LINES: u32 = 2 * WINDOW_ROUNDS;
+/// Bytes of data to the end of what is in the last line.
+pub(super) const DATA_BYTES: u32 = place(LINES) + 4;
+
+/// Where a line lies, counted from 1: the first page has what is to be there.
+const fn place(line: u32) -> u32 {
+    line * PAGE + line * APART % PAGE
+}
 
 /// What lies between.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,9 +59,8 @@ impl Code {
         (filler, between): (Filler, u32),
         chained: bool,
     ) -> u32 {
-        // In an order that fetching ahead does not know; the first page has what is to be there.
-        let mut places: [u32; 2 * WINDOW_ROUNDS as usize] =
-            core::array::from_fn(|at| (at as u32 + 1) * PAGE + (at as u32 + 1) * APART % PAGE);
+        // In an order that fetching ahead does not know.
+        let mut places: [u32; LINES as usize] = core::array::from_fn(|at| place(at as u32 + 1));
         let mut state = 1;
         for at in (1..places.len()).rev() {
             state = mixed(state);
