@@ -80,8 +80,46 @@ impl Journal {
 
 /// The hash of a file's code: a new test at its end changes no mutant.
 fn code(text: &str) -> u64 {
-    let end = text.find("\n#[cfg(test)]\nmod ").unwrap_or(text.len());
     let mut hasher = DefaultHasher::new();
-    text[..end].hash(&mut hasher);
+    text[..end_of_code(text)].hash(&mut hasher);
     hasher.finish()
+}
+
+/// Where a module of tests begins that reaches to the end of the file. Code comes after one in a file of its own, and after one
+/// that is closed before: then all is code. As rustfmt writes it, only what closes an item at the top begins a line with a brace.
+fn end_of_code(text: &str) -> usize {
+    const TESTS: &str = "\n#[cfg(test)]\nmod ";
+    let is_last = |at: usize| {
+        let module = &text[at + TESTS.len()..];
+        let (first, rest) = module.split_once('\n').unwrap_or((module, ""));
+        let closed = rest.find("\n}");
+        first.ends_with('{') && closed.is_some_and(|at| rest[at + 2..].trim().is_empty())
+    };
+    text.rfind(TESTS).filter(|at| is_last(*at)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod what_is_code {
+    use super::*;
+
+    #[test]
+    fn a_module_of_tests_is_none_if_it_is_inline_and_the_last_thing_of_the_file() {
+        let changes = |one: &str, other: &str| code(one) != code(other);
+        let inline = |code: &str, test: &str| {
+            format!(
+                "{code}\n#[cfg(test)]\nmod tests {{\n    fn a() {{\n        {test}\n    }}\n}}\n"
+            )
+        };
+        assert!(!changes(&inline("fn f() {}", "1"), &inline("fn f() {}", "2")));
+        assert!(changes(&inline("fn f() {}", "1"), &inline("fn g() {}", "1")));
+        // In a file of its own, and before code.
+        let named = |code: &str| format!("//! It.\n\n#[cfg(test)]\nmod tests;\n\n{code}\n");
+        assert!(changes(&named("fn f() {}"), &named("fn g() {}")));
+        let first = |code: &str| inline("fn f() {}", "1") + code + "\n";
+        assert!(changes(&first("fn g() {}"), &first("fn h() {}")));
+        // Both: what is between them is code, and what is in the last one is not.
+        let both = |code: &str, test: &str| named(&inline(code, test));
+        assert!(changes(&both("fn f() {}", "1"), &both("fn g() {}", "1")));
+        assert!(!changes(&both("fn f() {}", "1"), &both("fn f() {}", "2")));
+    }
 }
