@@ -10,6 +10,7 @@
 mod blame;
 mod build;
 mod copy;
+mod group;
 mod items;
 mod journal;
 mod mutant;

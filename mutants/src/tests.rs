@@ -1,5 +1,6 @@
 //! The tests: which there are, what each reaches, and whether they notice a mutant.
 
+use crate::group::Group;
 use anyhow::{Context, Result, ensure};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -223,6 +224,7 @@ impl Program {
         Ok(Some((time, numbers.context("what a test reached")?)))
     }
 
+    /// Runs some tests. What they leave is removed with them: their temporary files, and processes that they have started.
     fn run(&self, names: &[&str], value: &str, limit: Limit) -> Result<End> {
         let Limit { processor, wall } = limit;
         let script = format!("ulimit -v {LIMIT_KIB}; ulimit -S -t {processor}; exec \"$0\" \"$@\"");
@@ -239,25 +241,27 @@ impl Program {
         // Nobody reads the traces of failed tests, and to find names for them takes longer than the test.
         command.env("RUST_BACKTRACE", "0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().context("the tests cannot be started")?;
+        let mut group = Group::start(&mut command)?;
         let (send, lines) = mpsc::channel();
-        let stdout = child.stdout.take().context("a pipe")?;
+        let stdout = group.stdout().context("a pipe")?;
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 let _ = send.send(line);
             }
         });
-        let end = watch(&lines, Instant::now() + wall);
+        let until = Instant::now() + wall;
+        let end = watch(&lines, until);
         if end.is_some() {
-            let _ = child.kill();
+            group.kill();
         }
-        let status = child.wait()?;
-        Ok(match end {
-            Some(end) => end,
-            None if status.success() => End::Passed,
-            None if status.signal() == Some(SIGXCPU) => End::TimedOut,
+        let status = group.wait(until)?;
+        Ok(match (end, status) {
+            (Some(end), _) => end,
+            (None, None) => End::TimedOut,
+            (None, Some(status)) if status.success() => End::Passed,
+            (None, Some(status)) if status.signal() == Some(SIGXCPU) => End::TimedOut,
             // Neither a test's result nor success: the process died.
-            None => End::Failed(status.to_string()),
+            (None, Some(status)) => End::Failed(status.to_string()),
         })
     }
 }
@@ -287,7 +291,8 @@ mod ends {
 
     /// A program that does what `script` says, whatever tests it is to run.
     fn end_of(name: &str, script: &str, limit: Limit) -> End {
-        let folder = std::env::temp_dir().join(format!("schemata-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("schemata-of-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -303,6 +308,44 @@ mod ends {
         let near = |test| shared("arch/src/pmu/lbr/mod.rs", test);
         let tests = ["pmu::lbr::tests::a", "pmu::ibs::tests::a", "memory::lbr::a"].map(near);
         assert_eq!(tests, [2, 1, 0]);
+    }
+
+    /// A program that writes its own number, that of a process which it starts, and its folder for temporary files, into `told`.
+    fn what_is_left(name: &str, then: &str, limit: Limit) -> (End, Vec<String>) {
+        let told = std::env::temp_dir().join(format!("schemata-{name}-{}", std::process::id()));
+        let script = format!(
+            "sleep 300 &\necho $$ $! $TMPDIR >{}\ntouch $TMPDIR/left\n{then}",
+            told.display()
+        );
+        let end = end_of(name, &script, limit);
+        let text = fs::read_to_string(&told).unwrap();
+        fs::remove_file(told).unwrap();
+        (end, text.split_whitespace().map(str::to_string).collect())
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_program_however_it_ends() {
+        let long = Limit { processor: 10, wall: Duration::from_secs(60) };
+        let short = Limit { processor: 10, wall: Duration::from_millis(500) };
+        let failed = End::Failed("a".to_string());
+        for (name, then, limit, expected) in [
+            ("late", "wait", short, End::TimedOut),
+            ("failing", "echo 'test a ... FAILED'; wait", long, failed),
+            // What it leaves holds its output.
+            ("passing", "echo 'test a ... ok'", long, End::Passed),
+            // Its output ends long before it does.
+            ("mute", "exec >&-; exec sleep 300", short, End::TimedOut),
+        ] {
+            let (end, left) = what_is_left(name, then, limit);
+            assert_eq!(end, expected, "{name}");
+            for id in &left[..2] {
+                // Killed it is, but its parent is some other program then, which may take its time to notice.
+                let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+                let state = stat.rsplit(") ").next().unwrap_or_default();
+                assert!(state.is_empty() || state.starts_with('Z'), "{name}: {stat}");
+            }
+            assert!(left[2].contains("schemata-") && !Path::new(&left[2]).exists(), "{left:?}");
+        }
     }
 
     #[test]
