@@ -1,6 +1,7 @@
 //! Starting other programs.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
@@ -28,6 +29,16 @@ pub fn end_group(child: &mut Child) {
     // It may have ended in this moment; then there is nothing to do.
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Waits until a child has ended, and leaves it to be waited for: until then its number is no other process'.
+pub fn wait_for_end(id: u32) {
+    // SAFETY: a plain system call; all-zero bytes are a valid place for what it tells.
+    let failed = || unsafe {
+        let mut told: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, id, &raw mut told, libc::WEXITED | libc::WNOWAIT) != 0
+    };
+    while failed() && std::io::Error::last_os_error().kind() == ErrorKind::Interrupted {}
 }
 
 /// This program's terminal while a process has it that leads a group of its own: only the foreground process group may read from a

@@ -202,11 +202,12 @@ fn drive(
                 continue;
             }
         };
-        running.push((index, child.id()));
+        let (id, stdout) = (child.id(), child.stdout.take());
+        running.push((index, child));
         let (sender, name) = (sender.clone(), place.name.clone());
         std::thread::spawn(move || {
             let say = |state: &str| output::say(&format!("{name}: {state} ..."));
-            let complaint = wait(&mut child, say);
+            let complaint = wait(id, stdout, say);
             // Who waits for it is there until the last one has come.
             let _ = sender.send((index, complaint));
         });
@@ -216,14 +217,17 @@ fn drive(
     while !running.is_empty() {
         match receiver.recv_timeout(LOOK) {
             Ok((index, complaint)) => {
-                running.retain(|(one, _)| *one != index);
+                if let Some(at) = running.iter().position(|(one, _)| *one == index) {
+                    // It has ended. Its number is given up here, with its place in the list of what is interrupted.
+                    let _ = running.swap_remove(at).1.wait();
+                }
                 complaints[index] = complaint;
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if !told && interrupt::pending().is_some() {
-            running.iter().for_each(|(_, id)| end_early(*id));
+            running.iter().for_each(|(_, child)| end_early(child));
             told = true;
         }
     }

@@ -2,14 +2,14 @@
 
 use super::LabError;
 use super::stage::Variable;
-use crate::process::said;
+use crate::process::{said, wait_for_end};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// labgrid, and where it is.
 #[derive(Clone, Debug)]
@@ -120,10 +120,11 @@ impl Engine {
     }
 }
 
-/// Waits for one machine; hands each of its states on. Returns what went wrong.
-pub fn wait(child: &mut Child, mut state: impl FnMut(&str)) -> Option<String> {
+/// Waits until the process of one machine has ended, whose output is `stdout`; hands each of its states on. Returns what went
+/// wrong. The process keeps its number until somebody waits for its [`Child`]: whoever holds that can still [`interrupt`] it.
+pub fn wait(id: u32, stdout: Option<ChildStdout>, mut state: impl FnMut(&str)) -> Option<String> {
     let mut complaint = Some("labgrid ended without a message".to_string());
-    if let Some(stdout) = child.stdout.take() {
+    if let Some(stdout) = stdout {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             match serde_json::from_str::<Said>(&line) {
                 Ok(Said::State { state: now, complaint: came }) if now == "done" => {
@@ -135,15 +136,15 @@ pub fn wait(child: &mut Child, mut state: impl FnMut(&str)) -> Option<String> {
             }
         }
     }
-    // What it came to was told.
-    let _ = child.wait();
+    wait_for_end(id);
     complaint
 }
 
 /// Ends one machine's run early.
-pub fn interrupt(id: u32) {
-    let Ok(id) = libc::pid_t::try_from(id) else { return };
-    // SAFETY: a plain system call; the process is a child that nobody has waited for, so the number is still its.
+pub fn interrupt(child: &Child) {
+    let Ok(id) = libc::pid_t::try_from(child.id()) else { return };
+    // SAFETY: a plain system call. `drive` waits for a child only after it has taken it out of the list of those that are
+    // interrupted, and the threads that see its end leave it to be waited for ([`wait`]): so the number is still its.
     unsafe { libc::kill(id, libc::SIGINT) };
 }
 
@@ -191,7 +192,12 @@ mod tests {
             };
             let mut states = Vec::new();
             let mut child = engine(folder.path(), script).start(&order).unwrap();
-            let complaint = wait(&mut child, |state| states.push(state.to_string()));
+            let stdout = child.stdout.take();
+            let complaint = wait(child.id(), stdout, |state| states.push(state.to_string()));
+            // It has ended, and its number is not given up yet: whoever interrupts it now hits no other process.
+            let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+            assert!(stat.rsplit(')').next().unwrap().starts_with(" Z "), "{stat}");
+            assert!(child.wait().is_ok());
             (complaint, states)
         };
         let whole = r#"echo '{"state": "booting"}'; echo noise; echo '{"state": "done", "complaint": null}'"#;
@@ -199,5 +205,7 @@ mod tests {
         let hangs = r#"echo "{\"state\": \"done\", \"complaint\": \"$LG_BARECOUNT_DIR\"}""#;
         assert_eq!(run(hangs).0.as_deref(), Some("x"));
         assert_eq!(run("exit 3").0.as_deref(), Some("labgrid ended without a message"));
+        // Its output ends before it does.
+        assert!(run("exec >&-; sleep 0.3").0.is_some());
     }
 }
