@@ -70,7 +70,7 @@ fn run_all(arguments: &LabRun) -> Result<u8> {
         [] => vec![Place { name: arguments.target.clone(), ..Place::default() }],
         tags => engine.places(tags)?,
     };
-    let pmus = places.iter().map(|place| pmu(place, arguments)).collect::<Result<Vec<_>>>()?;
+    let pmus = pmus(&places, &text, arguments.pmu)?;
     let shared = stage::images(&text, arguments, &folder)?;
     let tree = stage::uses(&text, stage::DIR).then(|| prepare(&[Boot::Direct])).transpose()?;
     let mut orders = Vec::new();
@@ -124,10 +124,17 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>)> {
     Ok((folder.path().to_path_buf(), Some(folder)))
 }
 
-/// The PMU that a place is to have, if QEMU is the machine.
-fn pmu(place: &Place, arguments: &LabRun) -> Result<Option<Emulated>> {
+/// The PMU that each place is to have. If QEMU is not the environment's machine, the tag `pmu` may mean anything.
+fn pmus(places: &[Place], env: &str, general: Option<Emulated>) -> Result<Vec<Option<Emulated>>> {
+    if !stage::uses(env, stage::DIR) {
+        return Ok(vec![None; places.len()]);
+    }
+    places.iter().map(|place| pmu(place, general)).collect()
+}
+
+fn pmu(place: &Place, general: Option<Emulated>) -> Result<Option<Emulated>> {
     match place.tags.get("pmu").map(String::as_str) {
-        None => Ok(arguments.pmu),
+        None => Ok(general),
         Some("none") => Ok(None),
         Some(name) => match Model::by_name(name) {
             Some(model) => Ok(Some(Emulated::Model(model))),
@@ -239,6 +246,18 @@ mod tests {
     use super::*;
     use crate::cli::{Arguments, Command, User};
     use clap::Parser;
+
+    #[test]
+    fn x6_a_tag_pmu_is_of_machines_of_qemu_only() {
+        let tags = [("pmu".to_string(), "v5".to_string())].into();
+        let board = [Place { name: "board".to_string(), tags }];
+        let general = Some(Emulated::Model(Model::by_name("zen4").unwrap()));
+        assert_eq!(pmus(&board, "stick: $LG_BARECOUNT_IMAGE", general).unwrap(), [None]);
+        let error = pmus(&board, "direct: $LG_BARECOUNT_DIR/x", general).unwrap_err().to_string();
+        assert_eq!(error, "the place board has the tag pmu=v5, which is not an emulated PMU");
+        let none = [Place::default()];
+        assert_eq!(pmus(&none, "direct: $LG_BARECOUNT_DIR/x", general).unwrap(), [general]);
+    }
 
     #[test]
     fn x6_a_machine_that_cannot_be_begun_with_leaves_no_other_one_running() {
