@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 
 import attr
@@ -36,6 +37,31 @@ class Power(Driver, PowerProtocol):
     on = noting("power on")
     off = noting("power off")
     cycle = noting("power cycle")
+
+
+@attr.s(eq=False)
+class Process(Driver, PowerProtocol):
+    """As labgrid's driver of QEMU: a process, which is told to quit by a pipe."""
+
+    runs = attr.ib(default="pass")
+
+    def on_activate(self):
+        self.status, self._child = 0, None
+
+    def on_deactivate(self):
+        if self.status:
+            self.off()
+
+    def on(self):
+        self._child, self.status = subprocess.Popen([sys.executable, "-c", self.runs]), 1
+
+    def off(self):
+        if self.status:
+            raise BrokenPipeError("nobody reads")
+
+    def cycle(self):
+        self.off()
+        self.on()
 
 
 @attr.s(eq=False)
@@ -81,10 +107,10 @@ for fake in (USBSDMuxDriver, LXAUSBMuxDriver, USBStorageDriver, TFTPProviderDriv
     target_factory.all_classes[fake.__name__] = fake
 
 
-def machine(says, *drivers, env=None, **options):
+def machine(says, *drivers, env=None, power=Power, **options):
     asked.clear()
     target = Target("main", env=env)
-    Power(target, "power")
+    power(target, "power")
     Console(target, "console", says=says)
     for driver in drivers:
         driver(target, driver.__name__)
@@ -133,6 +159,17 @@ def test_the_end_record_may_come_in_pieces_and_what_follows_it_is_kept(tmp_path)
     assert log.read_bytes() == START + b"# " + END + b"ok 1 - the run\r\n" == strategy.report
 
 
+@pytest.mark.parametrize("end", [b"", OSError("gone")])
+def test_a_line_that_is_closed_right_behind_the_end_record_has_a_whole_report(end):
+    strategy = machine([START, END, end])
+    strategy.transition("ended")
+    assert strategy.report == START + END
+    # Two reads make one: the end record is in the first one.
+    strategy = machine([START + END, end])
+    strategy.transition("ended")
+    assert strategy.report == START + END
+
+
 @pytest.mark.parametrize(
     "says, options, reason",
     [
@@ -162,6 +199,42 @@ def test_a_machine_that_says_nothing_at_all_has_until_its_time_is_over():
         strategy.transition("ended")
 
 
+def test_a_process_that_has_ended_by_itself_is_a_machine_that_is_off():
+    strategy = machine([START + END], power=Process)
+    strategy.transition("ended")
+    strategy.transition("off")
+    assert strategy.status == Status.off
+    assert (strategy.power._child, strategy.power.status) == (None, 0)
+    # It is not told to quit once more, and runs again.
+    strategy.target.deactivate(strategy.power)
+    strategy.transition("ended")
+    strategy.transition("off")
+
+
+def test_a_machine_that_cannot_be_switched_off_is_an_error(monkeypatch):
+    monkeypatch.setattr("barecount_lab.ENDING_SECONDS", 0.2)
+    strategy = machine([START + END], power=Process)
+    strategy.target.get_driver("PowerProtocol", activate=False).runs = "import time; time.sleep(60)"
+    strategy.transition("ended")
+    with pytest.raises(BrokenPipeError):
+        strategy.transition("off")
+    assert strategy.status == Status.ended
+    strategy.power._child.kill()
+    strategy.transition("off")
+
+
+def test_a_power_switch_that_fails_is_an_error():
+    strategy = machine([START + END])
+    strategy.transition("ended")
+
+    def fails():
+        raise OSError("no switch")
+
+    strategy.power.off = fails
+    with pytest.raises(OSError, match="no switch"):
+        strategy.transition("off")
+
+
 @pytest.mark.parametrize("name", ["qemu", "stick", "pxe"])
 def test_each_environment_is_read_with_its_variables(name, monkeypatch):
     text = (LAB / f"{name}.yaml").read_text()
@@ -170,6 +243,8 @@ def test_each_environment_is_read_with_its_variables(name, monkeypatch):
     config = Config(str(LAB / f"{name}.yaml"))
     drivers = config.get_targets()["main"]["drivers"]
     assert "BarecountStrategy" in drivers
+    # Each of its values is one that the strategy has.
+    assert set(drivers["BarecountStrategy"]) <= {one.name for one in attr.fields(BarecountStrategy)}
     for image in config.get_images():
         assert config.get_image_path(image).startswith("/")
     assert "$" not in str(drivers), text
