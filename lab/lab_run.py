@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import subprocess
 import sys
 import traceback
 
@@ -12,6 +11,8 @@ from labgrid import Environment
 from labgrid.remote.client import Error as RemoteError
 from labgrid.remote.client import start_session
 from labgrid.strategy import Strategy, StrategyError
+from lab_place import Client, Reserved
+from lab_signals import Interrupts, within
 
 
 def say(**what):
@@ -45,60 +46,8 @@ def places(arguments):
     session.loop.run_until_complete(session.close())
 
 
-class Client:
-    """labgrid's own client, by its command line."""
-
-    def __init__(self, coordinator):
-        self.command = [sys.executable, "-u", "-m", "labgrid.remote.client", "-x", coordinator]
-
-    def __call__(self, *arguments, timeout=60):
-        run = subprocess.run(
-            [*self.command, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout,
-        )
-        if run.returncode != 0:
-            last = [line for line in run.stdout.splitlines() if line.strip()]
-            raise StrategyError(f"labgrid-client {arguments[0]}: {last[-1] if last else run.returncode}")
-        return run.stdout
-
-
-class Reserved:
-    """A place that is reserved and acquired, until it is left."""
-
-    def __init__(self, client, place, wait):
-        self.client, self.place, self.wait = client, place, wait
-        self.acquired = False
-
-    def __enter__(self):
-        said = self.client("reserve", "--shell", f"name={self.place}")
-        os.environ["LG_TOKEN"] = self.token = said.strip().split("=", 1)[1]
-        try:
-            self.client("wait", self.token, timeout=self.wait)
-            self.client("-p", "+", "acquire")
-        except subprocess.TimeoutExpired as late:
-            self._cancel()
-            raise StrategyError(f"not free within {self.wait:g} s") from late
-        except BaseException:
-            self._cancel()
-            raise
-        return self
-
-    def __exit__(self, *error):
-        try:
-            self.client("-p", self.place, "release")
-        finally:
-            self._cancel()
-
-    def _cancel(self):
-        self.client("cancel-reservation", self.token)
-
-
-def boot(arguments):
-    """Runs the job on the environment's machine."""
+def machine(arguments):
+    """The target of the environment, and its strategy."""
     environment = Environment(arguments.env)
     target = environment.get_target(arguments.target)
     if target is None:
@@ -108,30 +57,49 @@ def boot(arguments):
     for limit in ("timeout", "silence"):
         if getattr(arguments, limit) is not None:
             setattr(strategy, limit, getattr(arguments, limit))
-    say(state="booting")
+    return target, strategy
+
+
+def off(strategy):
+    """Switches the machine off. SIGINT does not end this."""
+    with within(strategy.load_timeout, "switching it off"):
+        strategy.transition("off")
+
+
+def boot(arguments, interrupts):
+    """Runs the job on the environment's machine."""
+    strategy = None
     try:
-        strategy.transition("ended")
+        with interrupts.taken():
+            target, strategy = machine(arguments)
+            say(state="booting")
+            with within(strategy.load_timeout, "loading the job"):
+                strategy.transition("loaded")
+            with within(strategy.timeout, "switching it on"):
+                strategy.transition("running")
+            strategy.transition("ended")
     except BaseException as error:
-        try:
-            strategy.transition("off")
-        except Exception as other:
-            raise StrategyError(f"{words(root(error))}; and it is not switched off: {words(root(other))}") from other
+        if strategy is not None:
+            try:
+                off(strategy)
+            except Exception as other:
+                raise StrategyError(f"{words(root(error))}; and it is not switched off: {words(root(other))}") from other
         raise
-    strategy.transition("off")
+    off(strategy)
     target.cleanup()
 
 
 def run(arguments):
     """The whole of it. What went wrong is a complaint: there may be a report all the same."""
-    complaint = None
+    complaint, interrupts = None, Interrupts()
     try:
         if arguments.place:
             os.environ["LG_COORDINATOR"] = arguments.coordinator
             say(state="waiting")
-            with Reserved(Client(arguments.coordinator), arguments.place, arguments.wait):
-                boot(arguments)
+            with Reserved(Client(arguments.coordinator), arguments.place, arguments.wait, interrupts):
+                boot(arguments, interrupts)
         else:
-            boot(arguments)
+            boot(arguments, interrupts)
     except KeyboardInterrupt:
         complaint = "interrupted"
     except Exception as error:  # pylint: disable=broad-except

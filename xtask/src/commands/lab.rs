@@ -63,8 +63,7 @@ fn run_all(arguments: &LabRun) -> Result<u8> {
     let python = python(arguments)?;
     let _deferred = interrupt::defer();
     let (folder, _temporary) = folder(arguments.keep.as_deref())?;
-    let runner = folder.join(files::RUNNER);
-    output::write(&runner, files::RUNNER_TEXT)?;
+    let runner = files::write_runner(&folder)?;
     let engine = Engine { python, runner, coordinator: arguments.coordinator.clone() };
     let places = match &arguments.places[..] {
         [] => vec![Place { name: arguments.target.clone(), ..Place::default() }],

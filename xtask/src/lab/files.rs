@@ -1,13 +1,18 @@
 //! What a lab begins with: environments for labgrid, the strategy that they use, and a job for LAVA.
 
 use super::LabError;
+use crate::{Result, output};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The program that is run for each machine.
-pub const RUNNER: &str = "lab_run.py";
-/// Its text.
-pub const RUNNER_TEXT: &str = include_str!("../../../lab/lab_run.py");
+const RUNNER: &str = "lab_run.py";
+/// It, and the modules that it imports from its own folder.
+const RUNNER_FILES: [(&str, &str); 3] = [
+    (RUNNER, include_str!("../../../lab/lab_run.py")),
+    ("lab_place.py", include_str!("../../../lab/lab_place.py")),
+    ("lab_signals.py", include_str!("../../../lab/lab_signals.py")),
+];
 
 /// The files of a new lab.
 pub const FILES: [(&str, &str); 6] = [
@@ -19,11 +24,22 @@ pub const FILES: [(&str, &str); 6] = [
     ("test_barecount.py", include_str!("../../../lab/test_barecount.py")),
 ];
 
+/// Writes the runner to `folder`; returns where it is.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_runner(folder: &Path) -> Result<PathBuf> {
+    for (name, text) in RUNNER_FILES {
+        output::write(&folder.join(name), text)?;
+    }
+    Ok(folder.join(RUNNER))
+}
+
 /// Writes them to the new folder `path`.
 ///
 /// # Errors
 /// Something is there already, or cannot be written.
-pub fn write(path: &Path) -> Result<(), LabError> {
+pub fn write(path: &Path) -> std::result::Result<(), LabError> {
     let failed = |why: String| LabError::New { path: path.display().to_string(), why };
     match fs::read_dir(path) {
         Ok(mut entries) => {
@@ -55,7 +71,8 @@ mod tests {
         let entries = fs::read_dir(own).unwrap().map(|entry| entry.unwrap());
         let files = entries.filter(|entry| entry.path().is_file());
         for name in files.map(|entry| entry.file_name().into_string().unwrap()) {
-            assert!(name == RUNNER || path.join(&name).is_file(), "{name} is in no new lab");
+            let is_runner = RUNNER_FILES.iter().any(|(file, _)| *file == name);
+            assert!(is_runner || path.join(&name).is_file(), "{name} is in no new lab");
         }
         let error = write(&path).unwrap_err().to_string();
         assert!(error.contains("not empty"), "{error}");
