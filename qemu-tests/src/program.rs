@@ -161,6 +161,21 @@ impl Started {
         Self::of(command.env("TMPDIR", temporary).stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
+    /// A call with variables set in its environment.
+    ///
+    /// # Panics
+    /// If it cannot be called.
+    #[must_use]
+    pub fn with_environment(
+        folder: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &OsStr)],
+    ) -> Self {
+        let mut command = command(folder, arguments);
+        command.envs(environment.iter().copied());
+        Self::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
     fn of(command: &mut Command) -> Self {
         // SAFETY: between fork and exec only async-signal-safe calls are allowed; signal is one. A test runner in a
         // shell's background has SIGINT ignored, which its children would inherit.

@@ -1,9 +1,11 @@
 //! Labs: labgrid drives machines, and kernel people's parsers and LAVA's monitor read our serial line.
 
 use qemu_tests::lab::{Fault, Lab, Media, Wanted, environment};
-use qemu_tests::{skip, tree, xtask, xtask_in};
+use qemu_tests::{Started, skip, tree, xtask, xtask_in};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::commands::test::has;
@@ -43,6 +45,13 @@ fn guide(begin: &str) -> String {
     let lines = blocks.iter().flat_map(|block| block.text.lines());
     let line = lines.into_iter().find(|line| line.starts_with(begin));
     line.unwrap_or_else(|| panic!("the guide has no line that begins with {begin}")).to_string()
+}
+
+/// The block of the guide that has this.
+fn guides_block(part: &str) -> String {
+    let blocks = crate::documents::blocks::of(&tree().root().join("docs/guide/labs.md"));
+    let found = blocks.into_iter().find(|block| block.text.contains(part));
+    found.unwrap_or_else(|| panic!("the guide has no block with {part}")).text
 }
 
 /// Its words after the tool's name.
@@ -108,13 +117,23 @@ fn x6_one_job_on_three_places_of_which_one_hangs_and_one_loses_its_line() {
     the_same_on_one_place(&lab, folder.path());
 }
 
-/// A column for each machine, and rows and pages of all; a place that somebody else has is waited for, and then named.
+/// A column for each machine, and rows and pages of all; a place that somebody else has is waited for, and then named. What the
+/// user's shell has for labgrid's client is about other places.
 fn the_same_on_one_place(lab: &Lab, folder: &Path) {
     let path = lab.path();
+    let other = "targets:\n  main:\n    resources:\n      RemotePlace:\n        name: other\n";
+    fs::write(folder.join("other.yaml"), other).unwrap();
+    let own = [("LG_ENV", "other.yaml"), ("LG_PLACE", "other"), ("LG_STATE", "off")];
+    let own = own.map(|(name, value)| match name {
+        "LG_ENV" => (name, folder.join(value).into_os_string()),
+        _ => (name, OsString::from(value)),
+    });
     let call = |more: &[&str]| {
         let line = ["lab", "run", "job.toml", "--ktap", "--env", "lab/pxe.yaml", "--places"];
         let line = [&line[..], more].concat();
-        xtask_in(folder, &line, &lab.environment(&path))
+        let own = own.iter().map(|(name, value)| (*name, value.as_os_str()));
+        let environment: Vec<_> = lab.environment(&path).into_iter().chain(own).collect();
+        xtask_in(folder, &line, &environment)
     };
     let ran = call(&["name=fine,cpu=zen4"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
@@ -165,22 +184,59 @@ fn x6_a_stick_is_written_through_its_switch_and_booted_and_pytest_takes_the_same
     assert!(rows[0].starts_with("place,item,name,event,median,"), "{ran:#?}");
     assert!(rows.iter().any(|row| row.starts_with("stick,0,imul,tsc,")), "{ran:#?}");
     assert!(!lab.boards[0].is_on());
-    // The same image, by labgrid's own plugin of pytest.
-    lab.succeeds(&["-p", "stick", "acquire"]);
+    by_the_guides_lines_of_pytest(&lab, folder.path());
+}
+
+/// By labgrid's own plugin of pytest, in a shell that has labgrid in its search path, as the guide's lines stand there.
+fn by_the_guides_lines_of_pytest(lab: &Lab, folder: &Path) {
+    let image = xtask(folder, &words(&guide("cargo xtask image job.toml --ktap --save off")));
+    assert_eq!(image.code, 0, "{image:#?}");
     let python = labgrid::python().unwrap();
-    let mut pytest = Command::new(&python);
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--lg-env"]);
-    // The environment names what was reserved; whoever acquires by hand names the place.
-    let env = folder.path().join("lab/stick.yaml");
-    let text = fs::read_to_string(&env).unwrap().replace("name: \"+\"", "name: stick");
-    fs::write(&env, text).unwrap();
-    let line = guide("LG_BARECOUNT_IMAGE=stick.img pytest --lg-env ");
-    pytest.args(line.split(' ').skip(3)).current_dir(folder.path()).envs(lab.environment(&path));
-    pytest.env("LG_BARECOUNT_IMAGE", folder.path().join("kept/stick.img"));
-    let output = pytest.output().unwrap();
+    let mut path = OsString::from(python.parent().unwrap());
+    path.push(":");
+    path.push(lab.path());
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(guides_block("pytest --lg-env ")).current_dir(folder);
+    let output = shell.envs(lab.environment(&path)).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("missing: []; not ok: ['two adds']"), "{said}");
-    lab.succeeds(&["-p", "stick", "release"]);
+    assert!(said.contains("missing: []; not ok: ['two adds']"), "{said}: {output:?}");
+    assert_eq!(lab.succeeds(&["places", "--acquired"]), "", "{output:?}");
+    assert_eq!(lab.succeeds(&["reservations"]), "", "{output:?}");
+    assert_eq!((lab.boards[0].switched_on(), lab.boards[0].is_on()), (2, false));
+}
+
+/// While its machine is on, and hangs.
+#[test]
+fn x6_an_interrupted_run_leaves_no_machine_on_and_no_place_taken() {
+    if !has(Need::Labgrid) {
+        skip!("there is no labgrid");
+    }
+    let lab = Lab::new(&[Wanted {
+        place: "hangs",
+        tags: &["cpu=zen4", "rack=2"],
+        cpu: "EPYC-Genoa",
+        media: Media::Network,
+        fault: Fault::Hangs,
+    }]);
+    let (folder, path) = (user_folder(), lab.path());
+    let line = guide("cargo xtask lab run job.toml --env lab/pxe.yaml");
+    let line = [&words(&line)[..], &["--keep", "kept"]].concat();
+    let mut started = Started::with_environment(folder.path(), &line, &lab.environment(&path));
+    let log = folder.path().join("kept/place-hangs/serial.log");
+    started.wait_for("the first result", |_| {
+        fs::read_to_string(&log).is_ok_and(|text| text.contains("\"item\":0,"))
+    });
+    assert!(lab.boards[0].is_on());
+    started.signal(libc::SIGINT);
+    let called = started.wait();
+    assert_eq!(called.code, 130, "{called:#?}");
+    assert_eq!((lab.boards[0].switched_on(), lab.boards[0].is_on()), (1, false));
+    assert_eq!(lab.succeeds(&["places", "--acquired"]), "");
+    assert_eq!(lab.succeeds(&["reservations"]), "");
+    let text = fs::read_to_string(folder.path().join("lab.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let complaint = &all["machines"][0]["report"]["run"]["complaint"];
+    assert_eq!(complaint, "interrupted; item 1 (two adds) has no result");
 }
 
 /// Without a coordinator, in labgrid's own QEMU, with an emulated PMU.
@@ -199,6 +255,38 @@ fn x6_an_environment_of_qemu_runs_a_job_with_an_emulated_pmu() {
     for part in ["AMD Ryzen 9 7950X", "imul", "two adds", "instructions"] {
         assert!(page.contains(part), "no `{part}` in the page: {ran:#?}");
     }
+    that_ends_by_itself(folder.path());
+    that_cannot_be_started(folder.path());
+}
+
+/// The job switches the machine off, or resets it, which ends QEMU: its report is whole all the same.
+fn that_ends_by_itself(folder: &Path) {
+    for end in ["power-off", "reboot"] {
+        fs::write(folder.join("ends.toml"), format!("on-end = \"{end}\"\n{JOB}")).unwrap();
+        let line = ["lab", "run", "ends.toml", "--env", "lab/qemu.yaml", "--format", "json"];
+        let ran = xtask(folder, &line);
+        let all: Value = serde_json::from_str(&ran.out).unwrap();
+        let report = &all["machines"][0]["report"];
+        assert_eq!((ran.code, &report["run"]["complaint"]), (1, &Value::Null), "{end}: {ran:#?}");
+        assert_eq!(types(report), ["start", "machine", "result", "result", "result", "end"]);
+    }
+}
+
+/// A QEMU that tells its version and nothing else: labgrid would wait for it without an end.
+fn that_cannot_be_started(folder: &Path) {
+    let program = folder.join("qemu");
+    let script =
+        "#!/bin/sh\n[ \"$1\" = -version ] && exec echo QEMU emulator version 10.0.0\nexit 1\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = fs::read_to_string(folder.join("lab/qemu.yaml")).unwrap();
+    let own = text.replace("!template \"$LG_BARECOUNT_QEMU\"", &program.display().to_string());
+    assert_ne!(own, text);
+    fs::write(folder.join("lab/own.yaml"), own).unwrap();
+    let ran = xtask(folder, &["lab", "run", "job.toml", "--env", "lab/own.yaml", "--timeout", "3"]);
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    let said = "main: not whole: switching it on took longer than 3 s; the firmware did not start";
+    assert!(ran.out.contains(said), "{ran:#?}");
 }
 
 #[test]
@@ -224,7 +312,7 @@ fn x6_a_lab_that_cannot_be_used_is_an_error_with_its_reason() {
     assert!(none.out.contains("has no target `main`"), "{none:#?}");
 }
 
-/// The strategy by itself, in Python's own tests.
+/// The strategy, and what is done around it, by themselves, in Python's own tests.
 #[test]
 fn x6_the_strategy_switches_writes_boots_and_waits_in_order_and_tells_what_went_wrong() {
     if !has(Need::Labgrid) {
@@ -232,9 +320,10 @@ fn x6_the_strategy_switches_writes_boots_and_waits_in_order_and_tells_what_went_
     }
     let mut pytest = Command::new(labgrid::python().unwrap());
     pytest.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    let output = pytest.arg(environment("tests/test_strategy.py")).output().unwrap();
+    pytest.args(["tests/test_strategy.py", "tests/test_run.py"].map(environment));
+    let output = pytest.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("12 passed"), "{said}");
+    assert!(output.status.success() && said.contains("47 passed"), "{said}");
 }
 
 /// What the kernel's parser is asked: its verdict on each test, nested ones by their path.
