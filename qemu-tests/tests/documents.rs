@@ -82,7 +82,7 @@ const OTHER: [(&str, &str); 15] = [
     ("lab, on 3 machines", "what `lab.rs` has shown"),
     ("energy-pkg: 14.9 nJ", "a line of a report; `metrics.rs` has such ones"),
     ("KTAP version 1", "lines of a report; `lab.rs` has such read by others"),
-    ("LG_BARECOUNT_IMAGE=", "`lab.rs` runs it with a board of its own"),
+    ("export LG_BARECOUNT_IMAGE=", "`lab.rs` runs it with a board of its own"),
     ("gdb target/", "a session with a debugger"),
     ("port=0\ndhcp-range", "dnsmasq's settings, for a network with another DHCP server"),
     ("qemu-system-x86_64 -machine q35", "`network_boot.rs` starts QEMU with files of its own"),
