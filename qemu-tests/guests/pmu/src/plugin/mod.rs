@@ -152,7 +152,8 @@ pub fn run(group: &str) {
         "memory" => (Mode::MEMORY, Parts::empty(), ACCESSES),
         "caches" => (Mode::MEMORY, Parts::MEMORY, ACCESSES),
         "predictor" => (Mode::PREDICTOR, Parts::PREDICTOR, BRANCHES),
-        "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
+        // This guest is in long mode.
+        "everything" => (Mode::all(), Parts::all().difference(Parts::LEGACY), BRANCHES | ACCESSES),
         "model" => return model::run(),
         "records" => return model::records(),
         _ if group.starts_with("cost.") => return cost::run(&group[5..]),
